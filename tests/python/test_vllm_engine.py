@@ -96,15 +96,20 @@ def test_a_layer_that_the_plugin_does_not_replace_is_named(controls):
     assert found["left"] and len(found["said"]) == 1 and "Attention.forward of this vLLM is not the one" in found["said"][0]
 
 
+@pytest.mark.parametrize("model", ["nothing", "mixture", "blocks", "gemma", "phi3"])
+def test_the_likeliest_tokens_are_the_same_where_others_want_more(controls, model):
+    assert controls[model]["wider"][0] == controls[model]["wider"][1] == controls[model]["answers"][0]
+
+
 @pytest.mark.parametrize("hook", hooks.NAMES)
 def test_a_hook_that_is_taken_away_is_missed(controls, hook):
     """The census names it, and it alone."""
     assert list(controls[hook]["foreign"]) == [hook]
 
 
-@pytest.mark.parametrize("model", ["mixture", "blocks"])
-def test_experts_have_the_same_answers_in_company(controls, model):
-    """bf16 as in Qwen3-30B-A3B, and e4m3 with block scales as in DeepSeek-V3."""
+@pytest.mark.parametrize("model", ["mixture", "blocks", "gemma", "phi3"])
+def test_other_models_have_the_same_answers_in_company(controls, model):
+    """Experts of bf16 as in Qwen3-30B-A3B, and of e4m3 with block scales as in DeepSeek-V3; Gemma; Phi-3 with long contexts."""
     found = controls[model]
     assert found["foreign"] == {} and found["answers"][0] == found["answers"][1] and found["seeded"][0] == found["seeded"][1]
 
@@ -154,6 +159,9 @@ def test_two_ranks_have_the_bits_of_one(tmp_path):
     ("ranks without a tree", "it must be a contract with tree:LEAF"),
     ("fp8 without blocks", "weight_block_size is None in the checkpoint's quantization_config: it must be [128, 128]"),
     ("fp8 with static scales", "activation_scheme is 'static' in the checkpoint's quantization_config: it must be 'dynamic'"),
+    ("a norm with a mean", "norm: model.layers.0.input_layernorm (LayerNorm) and 4 more"),
+    ("another activation", "silu: model.layers.0.mlp.act_fn (ReLUSquaredActivation) and 1 more"),
+    ("a pooler", "runner is pooling: it must be generate"),
     ("another router", "model.layers.1.mlp.experts: a router that is no linear layer of vLLM's is not supported"),
     ("a quantised checkpoint", "does not match the quantization method specified"),  # vLLM's own sentence
 ])
