@@ -61,8 +61,16 @@ def attends(layer):
 
 def layers(model):
     """Pairs of a hook and a layer that is vLLM's own. Called inside of vLLM's worker."""
-    found = ((judge(layer), f"{name} ({type(layer).__name__.removeprefix('Detgemm')})") for name, layer in model.named_modules())
-    return [(judged[0], name) for judged, name in found if judged is not None and not judged[1]]
+    found, inside = [], "?"  # a rotary embedding that is ours does not call the layers in it
+    for name, layer in model.named_modules():
+        if name.startswith(inside):
+            continue
+        hook, there = judge(layer) or (None, True)
+        if hook == "rotary" and there:
+            inside = name + "."
+        if not there:
+            found.append((hook, f"{name} ({type(layer).__name__.removeprefix('Detgemm')})"))
+    return found
 
 
 def by_hook(found):
