@@ -114,13 +114,24 @@ def test_angles_have_transformers_bits_and_no_product(rope):
     (transformers.GemmaConfig, {}, "another formula"),
     (transformers.Qwen3Config, dict(use_sliding_window=True, sliding_window=8, max_window_layers=1),
      "full_attention alone"),
-    (transformers.LlamaConfig, dict(attention_dropout=0.1), "drops attention weights")])
+    (transformers.LlamaConfig, dict(attention_dropout=0.1), "drops attention weights"),
+    (transformers.OlmoConfig, {}, "model.layers.0.input_layernorm is a OlmoLayerNorm: it has no row-local form"),
+    (transformers.CohereConfig, {}, "is a CohereLayerNorm: it has no row-local form")])
 def test_what_is_not_covered_is_refused_before_anything_changes(config, more, sentence):
     model = model_of(config, **more)
     before = [type(module) for module in model.modules()]
     with pytest.raises(RuntimeError, match=sentence):
         hooks.use(model, None)
     assert before == [type(module) for module in model.modules()]
+
+
+def test_weights_outside_of_known_layers_are_refused_with_a_policy(policy):
+    model = model_of(transformers.LlamaConfig)
+    model.model.layers[1].mlp.mixing = torch.nn.Parameter(torch.zeros(4, 4))
+    with pytest.raises(RuntimeError, match=r"model.layers.1.mlp is a LlamaMLP with weights of its own \(mixing\): their products"):
+        hooks.use(model, policy)
+    assert not any(isinstance(module, detgemm.torch.Linear) for module in model.modules())
+    hooks.use(model, None)
 
 
 @pytest.mark.parametrize("config, more", [
