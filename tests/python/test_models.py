@@ -125,6 +125,22 @@ def test_what_is_not_covered_is_refused_before_anything_changes(config, more, se
     assert before == [type(module) for module in model.modules()]
 
 
+@pytest.mark.parametrize("config, more", [
+    (transformers.Qwen2Config, {}), (transformers.Phi3Config, dict(sliding_window=None, pad_token_id=0)), (transformers.Olmo2Config, {}),
+    (transformers.Glm4Config, dict(pad_token_id=0)), (transformers.GraniteConfig, dict(embedding_multiplier=3.0, residual_multiplier=0.2))])
+def test_other_families_do_not_depend_on_the_batch(config, more, policy):
+    """Biases, packed layers, norms behind layers and over all heads, angles of a part of a head, multipliers."""
+    model = model_of(config, **more)
+    hooks.use(model, policy)
+    ids = torch.randint(1, 256, (4, 24), generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        whole, alone, short = (model(each, use_cache=False).logits for each in (ids, ids[2:3], ids[2:3, :9]))
+    assert same(whole[2:3], alone) and same(whole[2:3, :9], short)
+    with detgemm.torch.audit() as found:
+        model(ids[:2], use_cache=False).logits.backward(torch.ones_like(whole[:2]))
+    found.require_clean()
+
+
 def test_weights_outside_of_known_layers_are_refused_with_a_policy(policy):
     model = model_of(transformers.LlamaConfig)
     model.model.layers[1].mlp.mixing = torch.nn.Parameter(torch.zeros(4, 4))

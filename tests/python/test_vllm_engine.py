@@ -32,8 +32,8 @@ ENVIRONMENT = {**{name: value for name, value in os.environ.items() if name != "
                "VLLM_LOGGING_LEVEL": "WARNING", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 
 
-def run(*command, seconds=400):
-    return subprocess.run([sys.executable, *map(str, command)], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+def run(*command, seconds=400, **more):
+    return subprocess.run([sys.executable, *map(str, command)], env={**ENVIRONMENT, **more}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=False, timeout=seconds)
 
 
@@ -177,3 +177,12 @@ def test_the_names_of_this_release_are_there():
 def test_the_names_of_the_newest_release_are_known():
     """A change that is not in KNOWN is new: follow it, or add it to KNOWN and to docs/vllm.md."""
     assert set(vllm_names.changes(os.environ["DETGEMM_VLLM_SOURCES"])) <= KNOWN
+
+
+@pytest.mark.skipif("DETGEMM_VLLM_SOURCES" not in os.environ, reason="DETGEMM_VLLM_SOURCES names no sources of a newer vLLM")
+def test_the_newest_release_is_imported_and_configured(tmp_path):
+    """Its sources beside the PyTorch that is here. A quantization method that it does not take, or a setting that the check reads and
+    that is gone, ends in an exception."""
+    sources = os.environ["DETGEMM_VLLM_SOURCES"]
+    done = run(HERE / "vllm_configured.py", folder(tmp_path), PYTHONPATH=os.pathsep.join([sources, *filter(None, [os.environ.get("PYTHONPATH")])]))
+    assert done.returncode == 0 and f"configured: {sources}" in done.stdout, done.stdout[-4000:]

@@ -90,12 +90,13 @@ class DetgemmGeluAndMul(GeluAndMul):
         self.detgemm = ours("silu")
 
     def forward_native(self, x):
-        if not self.detgemm:
-            return super().forward_native(x)
-        return super().forward_cuda(x) if x.is_cuda else operators.gelu_mul(x, self.approximate)
+        return operators.gelu_mul(x, self.approximate) if self.detgemm else super().forward_native(x)
+
+    def forward_cuda(self, x):
+        return operators.gelu_mul(x, self.approximate) if self.detgemm else super().forward_cuda(x)
 
     def forward_cpu(self, x):
-        return self.forward_native(x) if self.detgemm else super().forward_cpu(x)
+        return operators.gelu_mul(x, self.approximate) if self.detgemm else super().forward_cpu(x)
 
 
 class DetgemmLogitsProcessor(LogitsProcessor):

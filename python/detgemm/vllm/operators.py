@@ -44,6 +44,10 @@ def _gelus(approximate, dtype):
 
 
 def _gelu_mul(x: torch.Tensor, approximate: str) -> torch.Tensor:
+    if x.is_cuda:
+        y = x.new_empty(*x.shape[:-1], x.shape[-1] // 2)
+        getattr(torch.ops._C, "gelu_and_mul" if approximate == "none" else "gelu_tanh_and_mul")(y, x)
+        return y
     gate, up = x.chunk(2, dim=-1)
     if x.element_size() != 2:
         raise ValueError(f"detgemm: gelu(gate) * up of {x.dtype} is not supported on a CPU: it must be torch.bfloat16 or torch.float16")
