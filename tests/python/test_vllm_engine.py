@@ -101,6 +101,10 @@ def test_the_likeliest_tokens_are_the_same_where_others_want_more(controls, mode
     assert controls[model]["wider"][0] == controls[model]["wider"][1] == controls[model]["answers"][0]
 
 
+def test_the_likeliest_tokens_are_others_without_the_hook(controls):
+    assert controls["logprobs"]["wider"][0] != controls["logprobs"]["wider"][1]
+
+
 @pytest.mark.parametrize("hook", hooks.NAMES)
 def test_a_hook_that_is_taken_away_is_missed(controls, hook):
     """The census names it, and it alone."""
@@ -160,9 +164,8 @@ def test_two_ranks_have_the_bits_of_one(tmp_path):
     ("fp8 without blocks", "weight_block_size is None in the checkpoint's quantization_config: it must be [128, 128]"),
     ("fp8 with static scales", "activation_scheme is 'static' in the checkpoint's quantization_config: it must be 'dynamic'"),
     ("a norm with a mean", "norm: model.layers.0.input_layernorm (LayerNorm) and 4 more"),
-    ("another activation", "silu: model.layers.0.mlp.act_fn (ReLUSquaredActivation) and 1 more"),
     ("a pooler", "runner is pooling: it must be generate"),
-    ("another router", "model.layers.1.mlp.experts: a router that is no linear layer of vLLM's is not supported"),
+    ("another router", "linear: model.layers.1.mlp.gate (Linear)"),
     ("a quantised checkpoint", "does not match the quantization method specified"),  # vLLM's own sentence
 ])
 def test_an_engine_does_not_start_without_the_promise(controls, name, sentence):

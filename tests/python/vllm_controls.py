@@ -24,7 +24,6 @@ OPTIONS = {"random_weights": True, "requests": 1, "tokens": 4, "batches": "2", "
 REFUSED = {
     "a norm with a mean": {"architectures": ["Starcoder2ForCausalLM"], "model_type": "starcoder2", "hidden_act": "gelu_pytorch_tanh",
                            "norm_epsilon": 1e-5, "use_bias": True, "sliding_window": None},
-    "another activation": {"architectures": ["ArceeForCausalLM"], "model_type": "arcee", "hidden_act": "relu2"},
     "a pooler": {"set": {"runner": '"pooling"'}},
     "an unknown key": {"quantization_config": {"quant_method": "detgemm", "leaf": 64}},
     "ranks without a tree": {"quantization_config": {"quant_method": "detgemm", "row_parallel": "hopper/bf16/chain->bf16"}},
