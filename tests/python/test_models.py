@@ -114,13 +114,40 @@ def test_angles_have_transformers_bits_and_no_product(rope):
     (transformers.GemmaConfig, {}, "another formula"),
     (transformers.Qwen3Config, dict(use_sliding_window=True, sliding_window=8, max_window_layers=1),
      "full_attention alone"),
-    (transformers.LlamaConfig, dict(attention_dropout=0.1), "drops attention weights")])
+    (transformers.LlamaConfig, dict(attention_dropout=0.1), "drops attention weights"),
+    (transformers.OlmoConfig, {}, "model.layers.0.input_layernorm is a OlmoLayerNorm: it has no row-local form"),
+    (transformers.CohereConfig, {}, "is a CohereLayerNorm: it has no row-local form")])
 def test_what_is_not_covered_is_refused_before_anything_changes(config, more, sentence):
     model = model_of(config, **more)
     before = [type(module) for module in model.modules()]
     with pytest.raises(RuntimeError, match=sentence):
         hooks.use(model, None)
     assert before == [type(module) for module in model.modules()]
+
+
+@pytest.mark.parametrize("config, more", [
+    (transformers.Qwen2Config, {}), (transformers.Phi3Config, dict(sliding_window=None, pad_token_id=0)), (transformers.Olmo2Config, {}),
+    (transformers.Glm4Config, dict(pad_token_id=0)), (transformers.GraniteConfig, dict(embedding_multiplier=3.0, residual_multiplier=0.2))])
+def test_other_families_do_not_depend_on_the_batch(config, more, policy):
+    """Biases, packed layers, norms behind layers and over all heads, angles of a part of a head, multipliers."""
+    model = model_of(config, **more)
+    hooks.use(model, policy)
+    ids = torch.randint(1, 256, (4, 24), generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        whole, alone, short = (model(each, use_cache=False).logits for each in (ids, ids[2:3], ids[2:3, :9]))
+    assert same(whole[2:3], alone) and same(whole[2:3, :9], short)
+    with detgemm.torch.audit() as found:
+        model(ids[:2], use_cache=False).logits.backward(torch.ones_like(whole[:2]))
+    found.require_clean()
+
+
+def test_weights_outside_of_known_layers_are_refused_with_a_policy(policy):
+    model = model_of(transformers.LlamaConfig)
+    model.model.layers[1].mlp.mixing = torch.nn.Parameter(torch.zeros(4, 4))
+    with pytest.raises(RuntimeError, match=r"model.layers.1.mlp is a LlamaMLP with weights of its own \(mixing\): their products"):
+        hooks.use(model, policy)
+    assert not any(isinstance(module, detgemm.torch.Linear) for module in model.modules())
+    hooks.use(model, None)
 
 
 @pytest.mark.parametrize("config, more", [

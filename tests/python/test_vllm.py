@@ -25,7 +25,7 @@ def config(**changes):
     head = changes.pop("head_size", 128)
     model = of(hf_config=hf, dtype=torch.bfloat16, head_dtype=changes.pop("head_dtype", torch.bfloat16),
                get_head_size=lambda: head, use_mla=changes.pop("use_mla", False),
-               is_multimodal_model=changes.pop("is_multimodal_model", False),
+               **{name: changes.pop(name) for name in list(changes) if name.startswith("is_")}, runner_type=changes.pop("runner_type", "generate"),
                enable_return_routed_experts=changes.pop("enable_return_routed_experts", False), disable_cascade_attn=changes.pop("disable_cascade_attn", True))
     parallel = {"tensor_parallel_size": 1, "pipeline_parallel_size": 1, "decode_context_parallel_size": 1, "enable_expert_parallel": False,
                 "use_ubatching": False, "enable_eplb": False, "expert_placement_strategy": "linear", "data_parallel_size": 1}
@@ -76,6 +76,11 @@ def test_an_ordinary_configuration_passes(settings):
     ({"text": {"layer_types": ["full_attention", "linear_attention"]}}, "layers of the type linear_attention"),
     ({"use_mla": True}, "latent attention"),
     ({"is_multimodal_model": True}, "images or sound"),
+    ({"runner_type": "pooling"}, "runner is pooling: it must be generate"),
+    ({"is_encoder_decoder": True}, "is_encoder_decoder is True: attention to an encoder"),
+    ({"is_hybrid": True}, "is_hybrid is True: its recurrent layers"),
+    ({"is_attention_free": True}, "is_attention_free is True"),
+    ({"is_diffusion": True}, "is_diffusion is True"),
     ({"quantization_config": {"quant_method": "awq"}}, "the checkpoint is quantised (awq)"),
     ({"quantization_config": types.SimpleNamespace(quant_method="gptq")}, "the checkpoint is quantised (gptq)"),
     ({"disable_cascade_attn": False}, "cascade attention"),
@@ -237,6 +242,60 @@ def test_every_number_of_rows_has_one_form_of_masks():
         assert sampling.masks(forms, True)(logits, k, None) == "triton"
         assert sampling.masks(forms, False)(logits, None, k.float()) == "pytorch"
         assert sampling.masks(forms, True)(logits, None, None) is logits
+
+
+def test_the_likeliest_tokens_do_not_depend_on_how_many_are_wanted():
+    """vLLM takes as many for every request as one of the step has. PyTorch's own choice among equal values depends on that."""
+    from detgemm.vllm import sampling
+    generator = torch.Generator().manual_seed(2)
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        x = torch.randn(7, 5003, generator=generator).mul(4).round().to(dtype)  # some twenty values
+        x[0], x[1, ::3], x[2, ::2], x[3, 5] = 0, -float("inf"), -0.0, float("nan")
+        whole = sampling.topk(x, x.shape[-1])
+        order = torch.tensor([sorted(range(x.shape[-1]), key=lambda i, row=row: (-row[i], i)) for row in x[[0, 1, 2, 4]].float().tolist()])
+        assert torch.equal(whole.indices[[0, 1, 2, 4]], order) and whole.indices[3, 0] == 5
+        for k in (0, 1, 5, 6, 20, 100):
+            found = sampling.topk(x, k)
+            assert torch.equal(found.indices, whole.indices[:, :k]) and found.values.dtype == dtype
+            assert torch.equal(found.values.nan_to_num(9e9), torch.topk(x, k).values.nan_to_num(9e9))
+    # The fault that this is for: with PyTorch's own, five of twenty are other tokens than five.
+    assert not torch.equal(torch.topk(x, 5).indices, torch.topk(x, 100).indices[:, :5])
+
+
+def test_rows_are_taken_in_parts(monkeypatch):
+    from detgemm.vllm import sampling
+    x = torch.randn(9, 100, generator=torch.Generator().manual_seed(3)).round()
+    whole = sampling.topk(x, 4)
+    monkeypatch.setattr(sampling, "MOST_KEYS", 250)
+    parts = sampling.topk(x, 4)
+    assert torch.equal(whole.indices, parts.indices) and torch.equal(whole.values, parts.values)
+
+
+def test_a_module_has_this_order_while_an_engine_is_ours(monkeypatch):
+    from detgemm.vllm import hooks, sampling
+    module = sampling.Torch()
+    monkeypatch.setattr(hooks, "_chosen", False)
+    assert module.topk is torch.topk and module.int64 is torch.int64
+    monkeypatch.setattr(hooks, "_chosen", True)
+    assert module.topk is sampling.topk and module.cat is torch.cat
+    monkeypatch.setattr(hooks, "_left_out", {"logprobs"})
+    assert module.topk is torch.topk
+
+
+def test_min_p_of_a_row_is_that_of_the_row_alone():
+    from detgemm.vllm import sampling
+    logits = torch.randn(6, 999, generator=torch.Generator().manual_seed(4)) * 3
+    bounds = torch.tensor([[0.0], [0.1], [0.5], [1.0], [0.02], [0.3]])
+    of = types.SimpleNamespace(min_p_count=5, min_p=bounds)
+    found = sampling.min_p(of, logits.clone())
+    for row in range(6):
+        alone = sampling.min_p(types.SimpleNamespace(min_p_count=1, min_p=bounds[row:row + 1]), logits[row:row + 1].clone())
+        assert torch.equal(found[row], alone[0])
+    probs = torch.softmax(logits.double(), -1)
+    kept = probs >= probs.amax(-1, keepdim=True) * bounds.double()
+    assert torch.equal(found.isfinite(), kept) and found[3].isfinite().sum() == 1 and found[0].isfinite().all()
+    untouched = logits.clone()
+    assert sampling.min_p(types.SimpleNamespace(min_p_count=0), untouched) is untouched
 
 
 def test_a_row_is_drawn_with_the_noise_of_its_own_generator():

@@ -32,8 +32,8 @@ ENVIRONMENT = {**{name: value for name, value in os.environ.items() if name != "
                "VLLM_LOGGING_LEVEL": "WARNING", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 
 
-def run(*command, seconds=400):
-    return subprocess.run([sys.executable, *map(str, command)], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+def run(*command, seconds=400, **more):
+    return subprocess.run([sys.executable, *map(str, command)], env={**ENVIRONMENT, **more}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=False, timeout=seconds)
 
 
@@ -96,15 +96,24 @@ def test_a_layer_that_the_plugin_does_not_replace_is_named(controls):
     assert found["left"] and len(found["said"]) == 1 and "Attention.forward of this vLLM is not the one" in found["said"][0]
 
 
+@pytest.mark.parametrize("model", ["nothing", "mixture", "blocks", "gemma", "phi3"])
+def test_the_likeliest_tokens_are_the_same_where_others_want_more(controls, model):
+    assert controls[model]["wider"][0] == controls[model]["wider"][1] == controls[model]["answers"][0]
+
+
+def test_the_likeliest_tokens_are_others_without_the_hook(controls):
+    assert controls["logprobs"]["wider"][0] != controls["logprobs"]["wider"][1]
+
+
 @pytest.mark.parametrize("hook", hooks.NAMES)
 def test_a_hook_that_is_taken_away_is_missed(controls, hook):
     """The census names it, and it alone."""
     assert list(controls[hook]["foreign"]) == [hook]
 
 
-@pytest.mark.parametrize("model", ["mixture", "blocks"])
-def test_experts_have_the_same_answers_in_company(controls, model):
-    """bf16 as in Qwen3-30B-A3B, and e4m3 with block scales as in DeepSeek-V3."""
+@pytest.mark.parametrize("model", ["mixture", "blocks", "gemma", "phi3"])
+def test_other_models_have_the_same_answers_in_company(controls, model):
+    """Experts of bf16 as in Qwen3-30B-A3B, and of e4m3 with block scales as in DeepSeek-V3; Gemma; Phi-3 with long contexts."""
     found = controls[model]
     assert found["foreign"] == {} and found["answers"][0] == found["answers"][1] and found["seeded"][0] == found["seeded"][1]
 
@@ -154,7 +163,9 @@ def test_two_ranks_have_the_bits_of_one(tmp_path):
     ("ranks without a tree", "it must be a contract with tree:LEAF"),
     ("fp8 without blocks", "weight_block_size is None in the checkpoint's quantization_config: it must be [128, 128]"),
     ("fp8 with static scales", "activation_scheme is 'static' in the checkpoint's quantization_config: it must be 'dynamic'"),
-    ("another router", "model.layers.1.mlp.experts: a router that is no linear layer of vLLM's is not supported"),
+    ("a norm with a mean", "norm: model.layers.0.input_layernorm (LayerNorm) and 4 more"),
+    ("a pooler", "runner is pooling: it must be generate"),
+    ("another router", "linear: model.layers.1.mlp.gate (Linear)"),
     ("a quantised checkpoint", "does not match the quantization method specified"),  # vLLM's own sentence
 ])
 def test_an_engine_does_not_start_without_the_promise(controls, name, sentence):
@@ -169,3 +180,12 @@ def test_the_names_of_this_release_are_there():
 def test_the_names_of_the_newest_release_are_known():
     """A change that is not in KNOWN is new: follow it, or add it to KNOWN and to docs/vllm.md."""
     assert set(vllm_names.changes(os.environ["DETGEMM_VLLM_SOURCES"])) <= KNOWN
+
+
+@pytest.mark.skipif("DETGEMM_VLLM_SOURCES" not in os.environ, reason="DETGEMM_VLLM_SOURCES names no sources of a newer vLLM")
+def test_the_newest_release_is_imported_and_configured(tmp_path):
+    """Its sources beside the PyTorch that is here. A quantization method that it does not take, or a setting that the check reads and
+    that is gone, ends in an exception."""
+    sources = os.environ["DETGEMM_VLLM_SOURCES"]
+    done = run(HERE / "vllm_configured.py", folder(tmp_path), PYTHONPATH=os.pathsep.join([sources, *filter(None, [os.environ.get("PYTHONPATH")])]))
+    assert done.returncode == 0 and f"configured: {sources}" in done.stdout, done.stdout[-4000:]

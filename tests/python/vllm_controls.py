@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
 """vllm_controls.py FOLDER RESULT: engines of one process, all hooks in the first, one hook taken away in each of the others,
-one whose norms of queries and keys and rotary embedding are layers apart, and mixtures of experts in bf16 and e4m3.
+one whose norms of queries and keys and rotary embedding are layers apart, mixtures of experts in bf16 and e4m3, and models with
+other norms, activations and tables of angles.
 
 RESULT gets, per engine, what the census says is vLLM's own, and the answers of a few requests; and the sentences of engines
 that must not start; and what the plugin says of a layer that it was not written for. FOLDER: a model's config.json.
@@ -19,8 +20,11 @@ OPTIONS = {"random_weights": True, "requests": 1, "tokens": 4, "batches": "2", "
            "set": {"block_size": "16", "max_num_batched_tokens": "512", "max_model_len": "512", "num_gpu_blocks_override": "64"}}
 
 
-# Changes of config.json with which an engine must not start; test_vllm_engine.py has the sentences.
+# Changes of config.json, and settings of the engine, with which it must not start; test_vllm_engine.py has the sentences.
 REFUSED = {
+    "a norm with a mean": {"architectures": ["Starcoder2ForCausalLM"], "model_type": "starcoder2", "hidden_act": "gelu_pytorch_tanh",
+                           "norm_epsilon": 1e-5, "use_bias": True, "sliding_window": None},
+    "a pooler": {"set": {"runner": '"pooling"'}},
     "an unknown key": {"quantization_config": {"quant_method": "detgemm", "leaf": 64}},
     "ranks without a tree": {"quantization_config": {"quant_method": "detgemm", "row_parallel": "hopper/bf16/chain->bf16"}},
     "a quantised checkpoint": {"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": False}},
@@ -29,6 +33,13 @@ REFUSED = {
     "another router": {"architectures": ["Glm4MoeForCausalLM"], "model_type": "glm4_moe", "n_routed_experts": 8, "n_shared_experts": 1,
                        "moe_intermediate_size": 32, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1, "norm_topk_prob": True,
                        "routed_scaling_factor": 1.0, "first_k_dense_replace": 1, "use_qk_norm": False, "partial_rotary_factor": 1.0},
+}
+# Gemma: 1 + weight in norms, gelu, a head that is the embedding's, which the model gives no method. Phi-3: angles of long contexts.
+OTHERS = {
+    "gemma": {"architectures": ["GemmaForCausalLM"], "model_type": "gemma", "hidden_act": "gelu_pytorch_tanh",
+              "hidden_activation": "gelu_pytorch_tanh", "tie_word_embeddings": True},
+    "phi3": {"architectures": ["Phi3ForCausalLM"], "model_type": "phi3", "sliding_window": None, "original_max_position_embeddings": 256,
+             "pad_token_id": 0, "rope_scaling": {"type": "longrope", "short_factor": [1.0] * 16, "long_factor": [1 + i / 10 for i in range(16)]}},
 }
 # Experts beside vLLM's other layers: as Qwen3-30B-A3B has them, and as DeepSeek-V3 has them (sigmoid, bias, groups, a shared expert) in
 # e4m3. Latent attention is refused, so VLLM_MLA_DISABLE=1 spells it out.
@@ -56,14 +67,16 @@ def forget():
 
 
 def engine(folder, without):
+    """What the census finds, and the answers of a request alone and in company: likeliest tokens, tokens drawn by a seed, and
+    likeliest tokens where the company wants more of them."""
     hooks.leave_out(without)
     made = probe.Probe("detgemm", {"model": folder, **OPTIONS})
-    found = {"foreign": census.foreign(made.llm), "answers": [], "seeded": []}
+    found = {"foreign": census.foreign(made.llm)}
     company = [made.prompt(30), made.prompt(7)]
-    for kind, more in (("answers", {}), ("seeded", {"temperature": 0.8, "seed": 3})):
-        mine = made.sampling(made.tokens, **more)
+    for kind, more, others in (("answers", {}, {}), ("seeded", {"temperature": 0.8, "seed": 3, "min_p": 0.001}, {}), ("wider", {}, {"logprobs": 20})):
+        mine, theirs, found[kind] = made.sampling(made.tokens, **more), made.sampling(made.tokens, **others), []
         for prompts in ([made.watched[0]], [made.watched[0], *company]):
-            output = made.generate(prompts, [mine, *[made.tokens] * (len(prompts) - 1)])[0]
+            output = made.generate(prompts, [mine, *[theirs] * (len(prompts) - 1)])[0]
             found[kind].append(b"".join(probe.answer(output)).hex())
     made.llm.llm_engine.engine_core.shutdown()
     return found
@@ -79,8 +92,10 @@ def changed(folder, changes):
 def refused(folder, changes):
     """The sentence with which an engine of a changed model stops."""
     hooks.leave_out([])
+    settings = {**OPTIONS["set"], **changes.get("set", {})}
     try:
-        probe.Probe("detgemm", {"model": changed(folder, changes), **OPTIONS})
+        probe.Probe("detgemm", {"model": changed(folder, {name: value for name, value in changes.items() if name != "set"}), **OPTIONS,
+                                "set": settings})
     except Exception as raised:  # whatever vLLM wraps it in
         return str(raised)
     return "the engine started"
@@ -113,6 +128,9 @@ def main():
     forget()
     for name, model, without in (("mixture", "mixture", []), ("experts", "mixture", ["experts"]), ("blocks", "blocks", [])):
         found[name] = engine(changed(folder, MIXTURES[model]), without)
+        forget()
+    for name, model in OTHERS.items():
+        found[name] = engine(changed(folder, model), [])
         forget()
     found["unknown layer"] = unknown_layer()
     found["refused"] = {}

@@ -114,8 +114,11 @@ def _check(model, policy):
         # Weights outside of nn.Linear, such as those of experts, would be multiplied by PyTorch.
         refuse(kind.endswith(("Experts", "Router")) and (kind not in KINDS or policy is None),
                f"{name} is a {kind}: with a policy, Mixtral's and Qwen3-MoE's experts are covered, no others")
-        refuse(isinstance(module, (torch.nn.LayerNorm, torch.nn.Conv1d, torch.nn.modules.batchnorm._NormBase)),
-               f"{name} is a {kind}: it has no row-local form here")
+        refuse(isinstance(module, (torch.nn.LayerNorm, torch.nn.modules.conv._ConvNd, torch.nn.modules.batchnorm._NormBase)) or
+               kind.endswith("Norm") and not kind.endswith("RMSNorm"), f"{name} is a {kind}: it has no row-local form here")
+        own = [each for each, weight in module.named_parameters(recurse=False) if weight.dim() > 1]
+        refuse(policy is not None and own and kind not in KINDS and not isinstance(module, (torch.nn.Linear, torch.nn.Embedding)),
+               f"{name} is a {kind} with weights of its own ({', '.join(own)}): their products are not under the policy")
 
 
 def use(model, policy, skip=(), *, weights_are_stable=False, snap_weights=False):

@@ -8,15 +8,17 @@ vLLM calls `register` in every one of its processes, by the entry point `vllm.ge
 
 
 def register():
-    """Registers the quantization method, the layers, the sampler and attention; safe to call more than once."""
+    """Registers the quantization method, the layers and the look through a built model, the sampler and attention; safe to call
+    more than once."""
     from vllm.platforms import current_platform
 
-    from detgemm.vllm import attention, config, layers, rocm, sampling
+    from detgemm.vllm import attention, census, config, layers, rocm, sampling
     on_gpu = current_platform.is_cuda()
     config.register()
     layers.register()
     if current_platform.is_rocm():  # products alone
         rocm.register()
         return
+    census.register()
     sampling.register(on_gpu)
     attention.register(on_gpu)

@@ -118,7 +118,7 @@ class DetgemmAttention(base.AttentionImpl):
                  kv_sharing_target_layer_name=None, **more):
         asked = {"alibi_slopes": alibi_slopes, "sliding_window": sliding_window, "logits_soft_cap": logits_soft_cap,
                  "kv_sharing_target_layer_name": kv_sharing_target_layer_name, **more}
-        found = [name for name, value in asked.items() if value]
+        found = [name for name, value in asked.items() if torch.is_tensor(value) or value]
         if found:
             raise ValueError(f"detgemm: attention with {', '.join(found)} is not supported with quantization=\"detgemm\"")
         if attn_type != base.AttentionType.DECODER:

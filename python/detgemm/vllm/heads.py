@@ -24,7 +24,8 @@ logger = init_logger("vllm.detgemm")
 def ours(layer, normed):
     """Whether the rotary embedding of a layer and its norms, where it has them, are detgemm's, and one kernel has them."""
     norms, rotary = (layer.q_norm, layer.k_norm) if normed else (), layer.rotary_emb
-    return all(getattr(each, "detgemm", False) for each in (*norms, rotary)) and rotary.head_size == layer.head_dim and \
+    return all(getattr(each, "detgemm", False) for each in (*norms, rotary)) and hasattr(rotary, "_ours") and \
+        rotary.head_size == layer.head_dim and \
         len({each.variance_epsilon for each in norms}) <= 1
 
 

@@ -6,12 +6,12 @@ NAMES = {
     "linear": "products of linear layers",
     "head": "the product of the head",
     "experts": "experts: the choice, their products and sums",
-    "norm": "RMSNorm, with the residual and without",
-    "silu": "silu(gate) * up",
+    "norm": "RMSNorm and Gemma's, with the residual and without",
+    "silu": "silu(gate) * up, and gelu(gate) * up",
     "rotary": "rotary embedding",
     "attention": "invariant attention: vLLM's own mode on a GPU, detgemm's paged attention on a CPU",
-    "logprobs": "log-probabilities",
-    "sampling": "softmax and masks of sampling",
+    "logprobs": "log-probabilities, and which tokens are likeliest",
+    "sampling": "softmax and masks of sampling, min_p among them",
 }
 PRODUCTS = ("linear", "head")
 _left_out = set()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""RMSNorm, silu * up, rotary embedding and an fp32 head for vLLM: one order, in eager mode, compiled and in graphs.
+"""Norms, gated activations, rotary embedding and heads for vLLM: one order, in eager mode, compiled and in graphs.
 
 vLLM replaces a layer by a class of the same registered name when the model is built. Each class here computes as vLLM
 does unless the model's quantization method is ours.
@@ -9,9 +9,10 @@ import torch
 from vllm.config import get_current_vllm_config
 from vllm.model_executor import custom_op
 from vllm.model_executor.layers import rotary_embedding
-from vllm.model_executor.layers.activation import SiluAndMul
-from vllm.model_executor.layers.layernorm import RMSNorm
+from vllm.model_executor.layers.activation import GeluAndMul, SiluAndMul
+from vllm.model_executor.layers.layernorm import GemmaRMSNorm, RMSNorm
 from vllm.model_executor.layers.logits_processor import LogitsProcessor
+from vllm.model_executor.layers.vocab_parallel_embedding import UnquantizedEmbeddingMethod
 
 from detgemm.contract import contract as parsed
 from detgemm.vllm import config, hooks, operators
@@ -45,6 +46,23 @@ class DetgemmRMSNorm(RMSNorm):
         return self._ours(x, residual) if self.detgemm else super().forward_cuda(x, residual)
 
 
+class DetgemmGemmaRMSNorm(GemmaRMSNorm):
+    """y = round(x r (1 + weight)), whose products are fp32; with a residual, x + residual is rounded first, as transformers does."""
+
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
+        self.detgemm = ours("norm")
+
+    def forward_native(self, x, residual=None):
+        if not self.detgemm:
+            return super().forward_native(x, residual)
+        y, total = operators.gemma_rms_norm(x, residual, self.weight.data, self.variance_epsilon)
+        return y if residual is None else (y, total)
+
+    def forward_cuda(self, x, residual=None):
+        return self.forward_native(x, residual)
+
+
 class DetgemmSiluAndMul(SiluAndMul):
     """round(round(silu(gate)) up): the two roundings of transformers, compiled or not."""
 
@@ -64,16 +82,38 @@ class DetgemmSiluAndMul(SiluAndMul):
         return operators.silu_mul(x) if self.detgemm else super().forward_cpu(x)
 
 
+class DetgemmGeluAndMul(GeluAndMul):
+    """round(round(gelu(gate)) up): by vLLM's kernel on a GPU, element by element, and by a table of the numbers of 16 bits on a CPU."""
+
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
+        self.detgemm = ours("silu")
+
+    def forward_native(self, x):
+        return operators.gelu_mul(x, self.approximate) if self.detgemm else super().forward_native(x)
+
+    def forward_cuda(self, x):
+        return operators.gelu_mul(x, self.approximate) if self.detgemm else super().forward_cuda(x)
+
+    def forward_cpu(self, x):
+        return operators.gelu_mul(x, self.approximate) if self.detgemm else super().forward_cpu(x)
+
+
 class DetgemmLogitsProcessor(LogitsProcessor):
-    """An fp32 head is the same product with an fp32 result; vLLM's would be a product of PyTorch's."""
+    """The head's product, whatever layer holds its weights: an embedding that a model ties to it may have another method. An fp32
+    head is the same product with an fp32 result; vLLM's would be a product of PyTorch's."""
+
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
+        self.detgemm = get_current_vllm_config().quant_config if ours("head") else None
 
     def _apply_head(self, lm_head, hidden_states, embedding_bias):
-        method = getattr(lm_head, "quant_method", None)
-        if self.head_dtype != torch.float32 or hidden_states.dtype == torch.float32 or \
-                not isinstance(method, config.DetgemmEmbeddingMethod) or not hooks.used("head"):
+        wide = self.head_dtype not in (None, hidden_states.dtype)
+        if self.detgemm is None or not isinstance(lm_head.quant_method, UnquantizedEmbeddingMethod) or \
+                wide and self.head_dtype != torch.float32:
             return super()._apply_head(lm_head, hidden_states, embedding_bias)
-        contract = parsed(method.config.contract_for(lm_head.weight.dtype)).with_output("fp32").text
-        return config.product(hidden_states, lm_head.weight, embedding_bias, contract)
+        contract = self.detgemm.contract_for(lm_head.weight.dtype)
+        return config.product(hidden_states, lm_head.weight, embedding_bias, parsed(contract).with_output("fp32").text if wide else contract)
 
 
 class Rotary:
@@ -112,22 +152,39 @@ class OtherRotary:
         super().__init__(*arguments, **more)
 
 
+class DetgemmLongRotary(rotary_embedding.Phi3LongRoPEScaledRotaryEmbedding):
+    """As Phi-3 has it: one table for short contexts and one for long ones, of which an engine uses one. vLLM's class is in no registry."""
+
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
+        self.detgemm = ours("rotary")
+
+    def forward(self, positions, query, key=None, offsets=None):
+        if not self.detgemm or key is None or offsets is not None:
+            return super().forward(positions, query, key, offsets)
+        rows = positions.flatten() + (self.original_max_position_embeddings if self.use_long_rope else 0)
+        heads = (x.view(rows.numel(), -1, self.head_size) for x in (query, key))
+        q, k = operators.rotary_pair(*heads, rows, self.long_short_cos_sin_cache, False, None, None, 0.0)
+        return q.view(query.shape), k.view(key.shape)
+
+
 def rotary_classes():
     """Pairs of vLLM's classes of rotary embedding and ours. Those that change frequencies alone share one formula."""
-    plain = rotary_embedding.RotaryEmbedding
+    plain, yarn = rotary_embedding.RotaryEmbedding, rotary_embedding.DeepseekScalingRotaryEmbedding
     for name, theirs in sorted(vars(rotary_embedding).items()):
         if isinstance(theirs, type) and issubclass(theirs, custom_op.CustomOp):
-            same = issubclass(theirs, plain) and all(getattr(theirs, each) is getattr(plain, each)
-                                                     for each in ("forward_native", "forward_cuda", "forward_cpu"))
+            same = theirs is yarn or issubclass(theirs, plain) and all(getattr(theirs, each) is getattr(plain, each)
+                                                                       for each in ("forward_native", "forward_cuda", "forward_cpu"))
             yield theirs, type(f"Detgemm{name}", (Rotary if same else OtherRotary, theirs), {"__module__": __name__})
 
 
-REPLACED = [(RMSNorm, DetgemmRMSNorm), (SiluAndMul, DetgemmSiluAndMul), (LogitsProcessor, DetgemmLogitsProcessor),
-            (RowParallelLinear, DetgemmRowParallelLinear), *rotary_classes()]
+REPLACED = [(RMSNorm, DetgemmRMSNorm), (GemmaRMSNorm, DetgemmGemmaRMSNorm), (SiluAndMul, DetgemmSiluAndMul), (GeluAndMul, DetgemmGeluAndMul),
+            (LogitsProcessor, DetgemmLogitsProcessor), (RowParallelLinear, DetgemmRowParallelLinear), *rotary_classes()]
 
 
 def register():
     from detgemm.vllm import experts
+    rotary_embedding.Phi3LongRoPEScaledRotaryEmbedding = DetgemmLongRotary
     for theirs, replacement in REPLACED + experts.REPLACED:
         taken = custom_op.op_registry_oot.get(theirs.__name__)
         if taken is None:

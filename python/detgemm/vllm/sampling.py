@@ -6,8 +6,11 @@ vLLM's samplers are in no registry, so functions of theirs are replaced by ones 
 this process is ours:
 
     runner V1  Sampler.compute_logprobs, TopKTopPSampler.forward_*   log-softmax, softmax and masks
+               MinPLogitsProcessor.apply                             softmax
     runner V2  logprob.compute_token_logprobs                         log-softmax; its draw is keyed by seed and position
     both       apply_top_k_top_p                                      one form of masks; vLLM's choice depends on the batch
+               torch.topk of these modules                            the likeliest tokens; vLLM takes as many for every request as
+                                                                      one of the step has, and which of equal ones depends on that
 """
 import functools
 import importlib
@@ -22,6 +25,8 @@ V1 = "vllm.v1.sample.sampler"
 MASKS = "vllm.v1.sample.ops.topk_topp_sampler"
 V2 = "vllm.v1.worker.gpu.sample.logprob"
 V2_MASKS = ("vllm.v1.worker.gpu.sample.states", "vllm.v1.worker.gpu.sample.sampler")
+MIN_P = "vllm.v1.sample.logits_processor.builtin"
+MOST_KEYS = 2**26  # int64 numbers that `topk` has at a time
 
 
 def token_log_probs(logits, token_ids):
@@ -51,6 +56,37 @@ def replace(owner, name, hook, ours, static=False):
 
     either.detgemm = theirs
     setattr(owner, name, staticmethod(either) if static else either)
+
+
+def topk(x, k, dim=-1):
+    """As torch.topk over the last dimension; of equal values the one with the lesser index is first, for every k."""
+    return torch.return_types.topk(tuple(map(torch.cat, zip(*(_topk(rows, k) for rows in x.split(max(1, MOST_KEYS // x.shape[-1]))),
+                                                            strict=True))))
+
+
+def _topk(x, k):
+    """By keys of which no two are equal: the value's bits, in an order that integers have, then the index, from the last on."""
+    bits = (x.float() + 0.0).view(torch.int32)  # -0 is 0
+    keys = torch.where(bits < 0, bits ^ 0x7fffffff, bits).long() << 32
+    keys += 0x7fffffff - torch.arange(x.shape[-1], device=x.device)
+    index = 0x7fffffff - (keys.topk(k, dim=-1).values & 0x7fffffff)
+    return x.gather(-1, index), index
+
+
+class Torch:
+    """torch for a module of vLLM, with this `topk` while an engine of the process is ours."""
+    detgemm = True
+
+    def __getattr__(self, name):
+        return topk if name == "topk" and hooks.active("logprobs") else getattr(torch, name)
+
+
+def min_p(processor, logits):
+    """Takes out tokens less likely than the likeliest one times min_p of their request."""
+    if not processor.min_p_count:
+        return logits
+    probs = softmax_op(logits, torch.float32)
+    return logits.masked_fill_(probs < probs.amax(dim=-1, keepdim=True) * processor.min_p, -float("inf"))
 
 
 def masks(module, on_gpu):
@@ -86,7 +122,10 @@ def register(on_gpu):
     masked = masks(module, on_gpu)
     for name in ("forward_native", "forward_cuda", "forward_cpu"):
         replace(module.TopKTopPSampler, name, "sampling", draw(module, masked))
+    replace(importlib.import_module(MIN_P).MinPLogitsProcessor, "apply", "sampling", min_p)
+    sampler.torch = Torch()
     if on_gpu:
+        importlib.import_module(V2).torch = Torch()
         replace(importlib.import_module(V2), "compute_token_logprobs", "logprobs", token_log_probs)
         for name in V2_MASKS:
             replace(importlib.import_module(name), "apply_top_k_top_p", "sampling", masked)
@@ -95,6 +134,6 @@ def register(on_gpu):
 def replaced():
     """Which functions are ours now, by hook; for checks."""
     sampler, module = importlib.import_module(V1), importlib.import_module(MASKS)
-    return {"logprobs": hasattr(sampler.Sampler.compute_logprobs, "detgemm") and hooks.active("logprobs"),
+    return {"logprobs": hasattr(sampler.Sampler.compute_logprobs, "detgemm") and isinstance(sampler.torch, Torch) and hooks.active("logprobs"),
             "sampling": all(hasattr(getattr(module.TopKTopPSampler, name), "detgemm")
                             for name in ("forward_native", "forward_cuda", "forward_cpu")) and hooks.active("sampling")}

@@ -13,6 +13,10 @@ SAMPLER = "VLLM_USE_FLASHINFER_SAMPLER"
 INVARIANT_ATTENTION = (None, "FLASH_ATTN", "TRITON_ATTN", "FLEX_ATTENTION", "CUSTOM")
 # Words of a config.json that has layers whose state runs through the sequence, or experts.
 RECURRENT = ("linear_num_value_heads", "mamba_d_state", "ssm_state_size", "mamba_num_heads", "conv_L_cache")
+# Properties of vLLM's ModelConfig that must be False.
+KINDS = (("is_encoder_decoder", "attention to an encoder has not been tested"),
+         ("is_attention_free", "layers without attention have no contract"), ("is_hybrid", "its recurrent layers depend on how tokens are cut"),
+         ("is_diffusion", "tokens that are drawn together depend on each other"))
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
 
@@ -148,6 +152,12 @@ def of_model(model):
     kinds = {str(kind) for kind in getattr(text, "layer_types", None) or ()} - {"full_attention", "sliding_attention", "attention"}
     if kinds:
         yield f"the model has layers of the type {', '.join(sorted(kinds))}: their scan depends on how tokens are cut, or is not tested"
+    for name, why in KINDS:
+        if getattr(model, name, False):
+            yield f"the model's {name} is True: {why}"
+    runner = getattr(model, "runner_type", "generate")
+    if runner != "generate":
+        yield f"runner is {runner}: it must be generate, since poolers add up tokens in an order of their own"
     if getattr(model, "use_mla", False):
         yield "the model has latent attention (MLA): it has not been tested"
     if getattr(model, "is_multimodal_model", False):
