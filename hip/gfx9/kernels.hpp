@@ -77,11 +77,12 @@
   DETGEMM_WIDE_STREAM(type, 32, Stream32, leaves, true)           \
   DETGEMM_WIDE_STREAM(type, 64, Stream64, chain, false)           \
   DETGEMM_WIDE_STREAM(type, 64, Stream64, leaves, true)           \
-  DETGEMM_WIDE_STREAM(type, 96, Stream96, chain, false)           \
-  DETGEMM_WIDE_STREAM(type, 96, Stream96, leaves, true)           \
+  DETGEMM_WIDE_STREAM(type, 48x128, Stream48x128, chain, false)   \
+  DETGEMM_WIDE_STREAM(type, 48x128, Stream48x128, leaves, true)   \
   DETGEMM_WIDE_STREAM(type, 64x128, Stream64x128, chain, false)   \
   DETGEMM_WIDE_STREAM(type, 64x128, Stream64x128, leaves, true)   \
+  DETGEMM_WIDE_STREAM(type, 80x128, Stream80x128, chain, false)   \
+  DETGEMM_WIDE_STREAM(type, 80x128, Stream80x128, leaves, true)   \
   DETGEMM_WIDE_STREAM(type, 96x128, Stream96x128, chain, false)   \
-  DETGEMM_WIDE_STREAM(type, 128x128, Stream128x128, chain, false) \
   DETGEMM_GROUPS(type, chain, false)                              \
   DETGEMM_GROUPS(type, leaves, true)

@@ -95,8 +95,10 @@ struct WideKernel {
       for (int d = 0; d < kDepth; ++d) {
         char* const stage = shared + buffer * W::kBufferBytes;
         store(ring[d].a, stage, thread);
+        Packet weights[W::kColBlocks][kStreamSteps];
+        ring[d].deal(weights, thread % gcn::kWave);
         block_barrier();
-        multiply_stage<kType, W>(stage, ring[d].b, thread % gcn::kWave, sums);
+        multiply_stage<kType, W>(stage, weights, thread % gcn::kWave, sums);
         buffer ^= 1;
         ++done;
         if (kLeaves && (--left == 0 || (to_end && done == count))) {

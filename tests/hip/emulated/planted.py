@@ -168,11 +168,12 @@ MORE = [
     tile("stream32", CHAIN, ("30", "70", "1100")),
     tile("stream32-parts", TREE, ("30", "70", "1100")),
     tile("160x256", CHAIN, ("160", "256", "192")),
-    tile("stream96", CHAIN, ("100", "70", "1100")),
-    tile("stream96-parts", TREE, ("100", "70", "1100")),
+    tile("stream48x128", CHAIN, ("50", "140", "1100")),
+    tile("stream48x128-parts", TREE, ("50", "140", "1100")),
     tile("stream64x128", CHAIN, ("70", "140", "1100")),
     tile("stream64x128-parts", TREE, ("70", "140", "1100")),
-    tile("stream128x128", CHAIN, ("130", "140", "1100")),
+    tile("stream80x128", CHAIN, ("90", "140", "1100")),
+    tile("stream80x128-parts", TREE, ("90", "140", "1100")),
 ]
 
 
