@@ -93,22 +93,24 @@ struct WideKernel {
     for (;;) {
 #pragma unroll
       for (int d = 0; d < kDepth; ++d) {
-        char* const stage = shared + buffer * W::kBufferBytes;
-        store(ring[d].a, stage, thread);
-        Packet weights[W::kColBlocks][kStreamSteps];
-        ring[d].deal(weights, thread % gcn::kWave);
-        block_barrier();
-        multiply_stage<kType, W>(stage, weights, thread % gcn::kWave, sums);
-        buffer ^= 1;
-        ++done;
-        if (kLeaves && (--left == 0 || (to_end && done == count))) {
-          stack.add_leaf(work.part.count, leaf++, sums);
-          left = per_leaf;
+        if (done < count) {
+          char* const stage = shared + buffer * W::kBufferBytes;
+          store(ring[d].a, stage, thread);
+          Packet weights[W::kColBlocks][kStreamSteps];
+          ring[d].deal(weights, thread % gcn::kWave);
+          block_barrier();
+          multiply_stage<kType, W>(stage, weights, thread % gcn::kWave, sums);
+          buffer ^= 1;
+          ++done;
+          if (kLeaves && (--left == 0 || (to_end && done == count))) {
+            stack.add_leaf(work.part.count, leaf++, sums);
+            left = per_leaf;
+          }
         }
-        if (done == count) return buffer;
         source.load(ring[d], at(done + kDepth - 1), thread);
         gcn::schedule_fence();
       }
+      if (done == count) return buffer;
     }
   }
 
