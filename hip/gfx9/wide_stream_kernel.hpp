@@ -71,8 +71,10 @@ struct WideKernel {
   std::int64_t leaf = 0;
 
   /// Stages [0, count) from product k on, all whole; `to_end` where K, and with it a leaf that may
-  /// be short, ends with the last of them. As in stream_whole, a load in every turn lets the
-  /// compiler wait for the oldest batch alone. Returns which buffer is written next: 0 or 1.
+  /// be short, ends with the last of them. Every turn loads, on each of its paths, which lets the
+  /// compiler wait for the oldest batch alone (tests/hip/ring.py): where no stage is left, the last
+  /// one is loaded again and not multiplied, and the loop ends with a round. Returns which buffer
+  /// is written next: 0 or 1.
   DETGEMM_DEVICE int whole_stages(const Work& work, const WideSource<W>& source, char* shared,
                                   std::int64_t k, std::int64_t count, bool to_end, int thread) {
     const auto at = [&](std::int64_t stage) {

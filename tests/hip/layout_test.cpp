@@ -131,9 +131,9 @@ TEST(StreamStage, HasNoBankConflicts) {
   }
 }
 
-/// The packet that each lane group multiplies in each step, after the exchange with the group beside
-/// it, where a packet is its number in the row. `partner` is the bit in which groups that exchange
-/// differ, `shift` moves the chunks of odd groups.
+/// The packet that each lane group multiplies in each step, after the exchange with the group
+/// beside it, where a packet is its number in the row. `partner` is the bit in which groups that
+/// exchange differ, `shift` moves the chunks of odd groups.
 std::map<std::pair<int, int>, int> dealt(int partner, int shift) {
   std::map<std::pair<int, int>, int> packets;
   const auto low = [&](int group, int chunk) {
