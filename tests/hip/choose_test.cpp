@@ -49,8 +49,10 @@ TEST(HipChoose, ShapesGetTheirKernels) {
   EXPECT_EQ(chosen(problem(16384, 16384, 4096)), "gfx942/256x256");
   EXPECT_EQ(chosen(problem(1, 4096, 4096)), "gfx942/stream");
   EXPECT_EQ(chosen(problem(16, 4096, 4096)), "gfx942/stream");
-  EXPECT_EQ(chosen(problem(32, 28672, 8192)), "gfx942/stream32");
+  EXPECT_EQ(chosen(problem(32, 8192, 8192)), "gfx942/stream32");
+  EXPECT_EQ(chosen(problem(48, 28672, 8192)), "gfx942/stream48x128");
   EXPECT_EQ(chosen(problem(64, 28672, 8192)), "gfx942/stream64x128");
+  EXPECT_EQ(chosen(problem(80, 28672, 8192)), "gfx942/stream80x128");
   EXPECT_EQ(chosen(problem(96, 28672, 8192)), "gfx942/stream96x128");
   EXPECT_EQ(chosen(problem(256, 8192, 8192)), "gfx942/stream64x128");
 }
