@@ -165,6 +165,8 @@ struct WideKernel {
         last_stage(work, shared + buffer * W::kBufferBytes, n0, rest, end, thread);
       }
       if (!kLeaves) sums.restore_zeros();
+    } else {
+      gcn::wait_for_loads();  // of C, whose last row and column every wave beyond them reads
     }
     block_barrier();
     finish(work, shared, m0, n0, result);

@@ -56,7 +56,8 @@ def no_wait_for_shared(lines):
 
 def wrong_k_order(lines):
     """Multiplies k 8..15 before k 0..7."""
-    one, two = mfmas_of_one_sum(lines)[:2]
+    one, *others = mfmas_of_one_sum(lines)
+    two = next(i for i in others if lines[i] != lines[one])
     lines[one], lines[two] = lines[two], lines[one]
 
 
