@@ -38,8 +38,9 @@ KernelInfo in_parts(Variant variant) {
                              std::pair{Variant::stream, "stream-parts"},
                              std::pair{Variant::stream32, "stream32-parts"},
                              std::pair{Variant::stream64, "stream64-parts"},
-                             std::pair{Variant::stream96, "stream96-parts"},
-                             std::pair{Variant::stream64x128, "stream64x128-parts"}};
+                             std::pair{Variant::stream48x128, "stream48x128-parts"},
+                             std::pair{Variant::stream64x128, "stream64x128-parts"},
+                             std::pair{Variant::stream80x128, "stream80x128-parts"}};
   const auto* const found = std::find_if(names.begin(), names.end(),
                                          [&](const auto& each) { return each.first == variant; });
   const bool any_strides = variant == Variant::stream || variant == Variant::tile64;
@@ -161,18 +162,19 @@ std::span<const KernelInfo> kernels(Arithmetic arithmetic, ReductionKind reducti
       info(Variant::tile256x128, false),  info(Variant::tile128, false),
       info(Variant::tile64, true),        info(Variant::stream, true),
       info(Variant::stream32, false),     info(Variant::stream64, false),
-      info(Variant::stream96, false),     info(Variant::stream64x128, false),
-      info(Variant::stream96x128, false), info(Variant::stream128x128, false)};
+      info(Variant::stream48x128, false), info(Variant::stream64x128, false),
+      info(Variant::stream80x128, false), info(Variant::stream96x128, false)};
   // The others have no registers for a second sum.
   static const std::array leaves{
-      info(Variant::tile256x128, false), info(Variant::tile128, false),
-      info(Variant::tile64, true),       info(Variant::stream, true),
-      info(Variant::stream32, false),    info(Variant::stream64, false),
-      info(Variant::stream96, false),    info(Variant::stream64x128, false),
-      in_parts(Variant::tile256x128),    in_parts(Variant::tile128),
-      in_parts(Variant::tile64),         in_parts(Variant::stream),
-      in_parts(Variant::stream32),       in_parts(Variant::stream64),
-      in_parts(Variant::stream96),       in_parts(Variant::stream64x128)};
+      info(Variant::tile256x128, false),  info(Variant::tile128, false),
+      info(Variant::tile64, true),        info(Variant::stream, true),
+      info(Variant::stream32, false),     info(Variant::stream64, false),
+      info(Variant::stream48x128, false), info(Variant::stream64x128, false),
+      info(Variant::stream80x128, false), in_parts(Variant::tile256x128),
+      in_parts(Variant::tile128),         in_parts(Variant::tile64),
+      in_parts(Variant::stream),          in_parts(Variant::stream32),
+      in_parts(Variant::stream64),        in_parts(Variant::stream48x128),
+      in_parts(Variant::stream64x128),    in_parts(Variant::stream80x128)};
   static const std::array simt{info(Variant::simt64, true), info(Variant::simt16, true),
                                info(Variant::fp32_128, true)};
   // Sums of snapped operands are exact, so every kernel with leaves gives them.
@@ -257,14 +259,14 @@ Shape shape_of(Variant variant, bool leaves) {
       return stream_shape<gfx9::Stream32>(leaves);
     case Variant::stream64:
       return stream_shape<gfx9::Stream64>(leaves);
-    case Variant::stream96:
-      return stream_shape<gfx9::Stream96>(leaves);
+    case Variant::stream48x128:
+      return stream_shape<gfx9::Stream48x128>(leaves);
     case Variant::stream64x128:
       return stream_shape<gfx9::Stream64x128>(leaves);
+    case Variant::stream80x128:
+      return stream_shape<gfx9::Stream80x128>(leaves);
     case Variant::stream96x128:
       return stream_shape<gfx9::Stream96x128>(leaves);
-    case Variant::stream128x128:
-      return stream_shape<gfx9::Stream128x128>(leaves);
     case Variant::simt64:
       return {simt::Tile64::kM, simt::Tile64::kN, simt::kThreads, 4};
     case Variant::simt16:

@@ -28,6 +28,7 @@ constexpr double kLatency = 0.8;        // us from a load to its data, under loa
 constexpr double kTileLatency = 0.5;    // the same in tiles, whose rows others load too
 constexpr double kLaunch = 3.0;         // us from a kernel's launch to its first instruction
 constexpr double kGatherLanes = 4;      // lanes per clock of a load whose lanes are in many lines
+constexpr double kSwapClocks = 2;       // of shared memory, for a word that 64 lanes exchange
 constexpr double kBarrierClocks = 160;  // write, barrier and first read of a shared stage
 constexpr double kPhaseClocks = 160;    // lost per 64 products at a phased tile's four barriers
 constexpr double kOverlapShare = 0.85;  // where workgroups and waves overlap without phases
@@ -94,8 +95,14 @@ Demand stream_demand(const Candidate& c, const Shape& s, const Machine& at) {
   d.matrix = s.m * s.n * kStep / (at.macs * kSimds);
   if (wide) {
     const double of_wave = s.n / waves;  // columns
+    const double blocks = s.n / gfx9::kStreamBlock;
+    // Two loads of 16 bytes for four of 8, and of each chunk a lane passes two words on.
+    const bool chunks = of_wave > gfx9::kStreamBlock;
+    const double loads = chunks ? gfx9::kStreamChunks : gathers;
+    const double clocks = std::max(gather_clocks, 64.0 * (chunks ? 16 : 8) / at.l1_bytes);
     d.lds = (1 + waves) * s.m * row / at.lds_bytes;
-    d.l1 = s.n / gfx9::kStreamBlock * gathers * gather_clocks + s.m * row / at.l1_bytes;
+    if (chunks) d.lds += blocks * loads * 2 * kSwapClocks;
+    d.l1 = blocks * loads * clocks + s.m * row / at.l1_bytes;
     d.bytes = (s.m + s.n) * row;
     d.alone = s.m * of_wave * kStep / at.macs + kBarrierClocks;
   } else {

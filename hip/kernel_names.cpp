@@ -14,8 +14,8 @@ using gfx9::Major;
 
 /// Whether a wave has registers for the sum of a leaf beside that of the leaves before it.
 bool holds_two_sums(Variant variant) {
-  constexpr std::array none{Variant::tile256,     Variant::tile256x224,  Variant::tile256x192,
-                            Variant::tile160x256, Variant::stream96x128, Variant::stream128x128};
+  constexpr std::array none{Variant::tile256, Variant::tile256x224, Variant::tile256x192,
+                            Variant::tile160x256, Variant::stream96x128};
   return std::find(none.begin(), none.end(), variant) == none.end();
 }
 
@@ -36,8 +36,8 @@ std::vector<KernelKey> matrix_keys() {
       keys.push_back({Variant::stream, input, leaves, Major::k, Major::k});
       keys.push_back({Variant::stream, input, leaves, Major::any, Major::any});
       for (const Variant variant :
-           {Variant::stream32, Variant::stream64, Variant::stream96, Variant::stream64x128,
-            Variant::stream96x128, Variant::stream128x128}) {
+           {Variant::stream32, Variant::stream64, Variant::stream48x128, Variant::stream64x128,
+            Variant::stream80x128, Variant::stream96x128}) {
         if (leaves && !holds_two_sums(variant)) continue;
         keys.push_back({variant, input, leaves, Major::k, Major::k});
       }
@@ -111,14 +111,14 @@ std::optional<Chip> chip_of(std::string_view architecture) {
 
 bool is_simt(Variant variant) { return variant == Variant::simt64 || variant == Variant::simt16; }
 bool is_stream(Variant variant) {
-  return variant >= Variant::stream && variant <= Variant::stream128x128;
+  return variant >= Variant::stream && variant <= Variant::stream96x128;
 }
 
 std::string_view name(Variant variant) {
   constexpr std::array names{
-      "256x256",      "256x224",       "256x192",    "160x256",    "256x128",  "128x128",
-      "64x64",        "stream",        "stream32",   "stream64",   "stream96", "stream64x128",
-      "stream96x128", "stream128x128", "simt-64x64", "simt-16x64", "mfma-fp32"};
+      "256x256",      "256x224",      "256x192",    "160x256",    "256x128",      "128x128",
+      "64x64",        "stream",       "stream32",   "stream64",   "stream48x128", "stream64x128",
+      "stream80x128", "stream96x128", "simt-64x64", "simt-16x64", "mfma-fp32"};
   return names[static_cast<std::size_t>(variant)];
 }
 

@@ -32,4 +32,10 @@ DETGEMM_DEVICE std::uint32_t permute(std::uint32_t high, std::uint32_t low) {
   return __builtin_amdgcn_perm(high, low, kSelector);
 }
 
+/// ds_swizzle_b32: the word of lane l ^ 16. It goes through LDS's crossbar and touches no memory.
+DETGEMM_DEVICE std::uint32_t across_16(std::uint32_t word) {
+  constexpr int kKeepBits = 0x1f, kTurnBit4 = 16 << 10;
+  return __builtin_amdgcn_ds_swizzle(static_cast<int>(word), kKeepBits | kTurnBit4);
+}
+
 }  // namespace detgemm::hip::gcn

@@ -56,32 +56,33 @@
   DETGEMM_TILE_GROUPS(type, 64x64, Tile64, reduction, leaves, any, any)  \
   DETGEMM_WIDE_STREAM_GROUPS(type, 32, Stream32, reduction, leaves)      \
   DETGEMM_WIDE_STREAM_GROUPS(type, 64, Stream64, reduction, leaves)
-#define DETGEMM_KERNELS(type)                                     \
-  DETGEMM_LAYOUTS(type, 256x256, Tile256, chain, false)           \
-  DETGEMM_LAYOUTS(type, 256x224, Tile256x224, chain, false)       \
-  DETGEMM_LAYOUTS(type, 256x192, Tile256x192, chain, false)       \
-  DETGEMM_LAYOUTS(type, 160x256, Tile160x256, chain, false)       \
-  DETGEMM_LAYOUTS(type, 256x128, Tile256x128, chain, false)       \
-  DETGEMM_LAYOUTS(type, 256x128, Tile256x128, leaves, true)       \
-  DETGEMM_LAYOUTS(type, 128x128, Tile128, chain, false)           \
-  DETGEMM_LAYOUTS(type, 128x128, Tile128, leaves, true)           \
-  DETGEMM_LAYOUTS(type, 64x64, Tile64, chain, false)              \
-  DETGEMM_LAYOUTS(type, 64x64, Tile64, leaves, true)              \
-  DETGEMM_TILE(type, 64x64, Tile64, chain, false, any, any)       \
-  DETGEMM_TILE(type, 64x64, Tile64, leaves, true, any, any)       \
-  DETGEMM_STREAM(type, chain, false, k, k)                        \
-  DETGEMM_STREAM(type, leaves, true, k, k)                        \
-  DETGEMM_STREAM(type, chain, false, any, any)                    \
-  DETGEMM_STREAM(type, leaves, true, any, any)                    \
-  DETGEMM_WIDE_STREAM(type, 32, Stream32, chain, false)           \
-  DETGEMM_WIDE_STREAM(type, 32, Stream32, leaves, true)           \
-  DETGEMM_WIDE_STREAM(type, 64, Stream64, chain, false)           \
-  DETGEMM_WIDE_STREAM(type, 64, Stream64, leaves, true)           \
-  DETGEMM_WIDE_STREAM(type, 96, Stream96, chain, false)           \
-  DETGEMM_WIDE_STREAM(type, 96, Stream96, leaves, true)           \
-  DETGEMM_WIDE_STREAM(type, 64x128, Stream64x128, chain, false)   \
-  DETGEMM_WIDE_STREAM(type, 64x128, Stream64x128, leaves, true)   \
-  DETGEMM_WIDE_STREAM(type, 96x128, Stream96x128, chain, false)   \
-  DETGEMM_WIDE_STREAM(type, 128x128, Stream128x128, chain, false) \
-  DETGEMM_GROUPS(type, chain, false)                              \
+#define DETGEMM_KERNELS(type)                                   \
+  DETGEMM_LAYOUTS(type, 256x256, Tile256, chain, false)         \
+  DETGEMM_LAYOUTS(type, 256x224, Tile256x224, chain, false)     \
+  DETGEMM_LAYOUTS(type, 256x192, Tile256x192, chain, false)     \
+  DETGEMM_LAYOUTS(type, 160x256, Tile160x256, chain, false)     \
+  DETGEMM_LAYOUTS(type, 256x128, Tile256x128, chain, false)     \
+  DETGEMM_LAYOUTS(type, 256x128, Tile256x128, leaves, true)     \
+  DETGEMM_LAYOUTS(type, 128x128, Tile128, chain, false)         \
+  DETGEMM_LAYOUTS(type, 128x128, Tile128, leaves, true)         \
+  DETGEMM_LAYOUTS(type, 64x64, Tile64, chain, false)            \
+  DETGEMM_LAYOUTS(type, 64x64, Tile64, leaves, true)            \
+  DETGEMM_TILE(type, 64x64, Tile64, chain, false, any, any)     \
+  DETGEMM_TILE(type, 64x64, Tile64, leaves, true, any, any)     \
+  DETGEMM_STREAM(type, chain, false, k, k)                      \
+  DETGEMM_STREAM(type, leaves, true, k, k)                      \
+  DETGEMM_STREAM(type, chain, false, any, any)                  \
+  DETGEMM_STREAM(type, leaves, true, any, any)                  \
+  DETGEMM_WIDE_STREAM(type, 32, Stream32, chain, false)         \
+  DETGEMM_WIDE_STREAM(type, 32, Stream32, leaves, true)         \
+  DETGEMM_WIDE_STREAM(type, 64, Stream64, chain, false)         \
+  DETGEMM_WIDE_STREAM(type, 64, Stream64, leaves, true)         \
+  DETGEMM_WIDE_STREAM(type, 48x128, Stream48x128, chain, false) \
+  DETGEMM_WIDE_STREAM(type, 48x128, Stream48x128, leaves, true) \
+  DETGEMM_WIDE_STREAM(type, 64x128, Stream64x128, chain, false) \
+  DETGEMM_WIDE_STREAM(type, 64x128, Stream64x128, leaves, true) \
+  DETGEMM_WIDE_STREAM(type, 80x128, Stream80x128, chain, false) \
+  DETGEMM_WIDE_STREAM(type, 80x128, Stream80x128, leaves, true) \
+  DETGEMM_WIDE_STREAM(type, 96x128, Stream96x128, chain, false) \
+  DETGEMM_GROUPS(type, chain, false)                            \
   DETGEMM_GROUPS(type, leaves, true)

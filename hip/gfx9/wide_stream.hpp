@@ -4,6 +4,7 @@
 #pragma once
 
 #include "hip/gfx9/stream_store.hpp"
+#include "hip/gfx9/stream_weights.hpp"
 
 namespace detgemm::hip::gfx9 {
 
@@ -51,7 +52,12 @@ struct StreamSums {
 template <class W>
 struct WideBatch {
   Packet a[W::kRowBlocks];
-  Packet b[W::kColBlocks][kStreamSteps];
+  StreamWeights<W::kChunks> b[W::kColBlocks];
+
+  DETGEMM_DEVICE void deal(Packet (&weights)[W::kColBlocks][kStreamSteps], int lane) const {
+#pragma unroll
+    for (int j = 0; j < W::kColBlocks; ++j) b[j].deal(weights[j], lane);
+  }
 };
 
 /// From which rows a thread loads. Of A it loads packet thread % 16 of rows thread / 16 + 16 * i:
@@ -82,13 +88,7 @@ struct WideSource {
       batch.a[i] = *reinterpret_cast<const Packet*>(a[i] + k + thread % 16 * 4);
     }
 #pragma unroll
-    for (int j = 0; j < W::kColBlocks; ++j) {
-#pragma unroll
-      for (int u = 0; u < kStreamSteps; ++u) {
-        batch.b[j][u] = *reinterpret_cast<const Packet*>(b[j] + k + thread % gcn::kWave / 16 * 4 +
-                                                         u * kStreamStep);
-      }
-    }
+    for (int j = 0; j < W::kColBlocks; ++j) batch.b[j].load(b[j] + k, thread % gcn::kWave);
   }
 };
 

@@ -71,8 +71,10 @@ struct WideKernel {
   std::int64_t leaf = 0;
 
   /// Stages [0, count) from product k on, all whole; `to_end` where K, and with it a leaf that may
-  /// be short, ends with the last of them. As in stream_whole, a load in every turn lets the
-  /// compiler wait for the oldest batch alone. Returns which buffer is written next: 0 or 1.
+  /// be short, ends with the last of them. Every turn loads, on each of its paths, which lets the
+  /// compiler wait for the oldest batch alone (tests/hip/ring.py): where no stage is left, the last
+  /// one is loaded again and not multiplied, and the loop ends with a round. Returns which buffer
+  /// is written next: 0 or 1.
   DETGEMM_DEVICE int whole_stages(const Work& work, const WideSource<W>& source, char* shared,
                                   std::int64_t k, std::int64_t count, bool to_end, int thread) {
     const auto at = [&](std::int64_t stage) {
@@ -93,20 +95,24 @@ struct WideKernel {
     for (;;) {
 #pragma unroll
       for (int d = 0; d < kDepth; ++d) {
-        char* const stage = shared + buffer * W::kBufferBytes;
-        store(ring[d].a, stage, thread);
-        block_barrier();
-        multiply_stage<kType, W>(stage, ring[d].b, thread % gcn::kWave, sums);
-        buffer ^= 1;
-        ++done;
-        if (kLeaves && (--left == 0 || (to_end && done == count))) {
-          stack.add_leaf(work.part.count, leaf++, sums);
-          left = per_leaf;
+        if (done < count) {
+          char* const stage = shared + buffer * W::kBufferBytes;
+          store(ring[d].a, stage, thread);
+          Packet weights[W::kColBlocks][kStreamSteps];
+          ring[d].deal(weights, thread % gcn::kWave);
+          block_barrier();
+          multiply_stage<kType, W>(stage, weights, thread % gcn::kWave, sums);
+          buffer ^= 1;
+          ++done;
+          if (kLeaves && (--left == 0 || (to_end && done == count))) {
+            stack.add_leaf(work.part.count, leaf++, sums);
+            left = per_leaf;
+          }
         }
-        if (done == count) return buffer;
         source.load(ring[d], at(done + kDepth - 1), thread);
         gcn::schedule_fence();
       }
+      if (done == count) return buffer;
     }
   }
 
@@ -159,6 +165,8 @@ struct WideKernel {
         last_stage(work, shared + buffer * W::kBufferBytes, n0, rest, end, thread);
       }
       if (!kLeaves) sums.restore_zeros();
+    } else {
+      gcn::wait_for_loads();  // of C, whose last row and column every wave beyond them reads
     }
     block_barrier();
     finish(work, shared, m0, n0, result);

@@ -49,8 +49,10 @@ TEST(HipChoose, ShapesGetTheirKernels) {
   EXPECT_EQ(chosen(problem(16384, 16384, 4096)), "gfx942/256x256");
   EXPECT_EQ(chosen(problem(1, 4096, 4096)), "gfx942/stream");
   EXPECT_EQ(chosen(problem(16, 4096, 4096)), "gfx942/stream");
-  EXPECT_EQ(chosen(problem(32, 28672, 8192)), "gfx942/stream32");
+  EXPECT_EQ(chosen(problem(32, 8192, 8192)), "gfx942/stream32");
+  EXPECT_EQ(chosen(problem(48, 28672, 8192)), "gfx942/stream48x128");
   EXPECT_EQ(chosen(problem(64, 28672, 8192)), "gfx942/stream64x128");
+  EXPECT_EQ(chosen(problem(80, 28672, 8192)), "gfx942/stream80x128");
   EXPECT_EQ(chosen(problem(96, 28672, 8192)), "gfx942/stream96x128");
   EXPECT_EQ(chosen(problem(256, 8192, 8192)), "gfx942/stream64x128");
 }
@@ -58,7 +60,7 @@ TEST(HipChoose, ShapesGetTheirKernels) {
 TEST(HipChoose, ForcedKernelsAreTaken) {
   for (const char* variant :
        {"256x256", "256x224", "256x192", "160x256", "256x128", "128x128", "64x64", "stream",
-        "stream32", "stream64", "stream96", "stream64x128", "stream96x128", "stream128x128"}) {
+        "stream32", "stream64", "stream48x128", "stream64x128", "stream80x128", "stream96x128"}) {
     EXPECT_EQ(chosen(problem(100, 100, 64), forcing(variant)), std::string("gfx942/") + variant);
   }
   const auto portable = decide(problem(5, 5, 5), Arithmetic::ieee_fma, DType::fp32,

@@ -4,8 +4,8 @@
 """resources.py CODE_DIR: what every kernel of every chip must be, read from the very text that its
 code object is assembled from: no spills, no scratch, no calls, no registers named at run time,
 subnormals kept; matrix instructions where they belong, of the right kind and number; registers and
-shared memory within budget, and within what the descriptor reserves. Each fault is also planted in a
-good kernel, and must be found.
+shared memory within budget, and within what the descriptor reserves; wide streams keep their ring of
+stages in flight. Each fault is also planted in a good kernel, and must be found.
 """
 import functools
 import pathlib
@@ -13,6 +13,7 @@ import re
 import sys
 
 import assembly
+import ring
 
 # Multiplications per wave in a stage of each tile: 8 steps times its 32 x 32 blocks.
 MFMAS = {"256x256": 64, "256x224": 56, "256x192": 48, "160x256": 40, "256x128": 32, "128x128": 32, "64x64": 8,
@@ -52,6 +53,7 @@ def faults(chip, kernel):
     yield from mode_faults(chip, kernel)
     yield from descriptor_faults(chip, kernel)
     yield from matrix_faults(chip, kernel)
+    yield from ring.faults(kernel)
 
 
 def mode_faults(chip, kernel):
@@ -138,8 +140,8 @@ def self_test(files):
     chip, _, kernels = next(f for f in files if f[0] == "gfx942" and f[1] == "mfma_bf16.s")
     missed = []
 
-    def plant(what, change):
-        good = kernels["mfma_bf16_128x128_chain_k_k"]
+    def plant(what, change, name="mfma_bf16_128x128_chain_k_k"):
+        good = kernels[name]
         bad = assembly.Kernel(good.name, dict(good.numbers), list(good.lines))
         change(bad)
         if next(faults(chip, bad), None) is None:
@@ -163,6 +165,11 @@ def self_test(files):
         plant(line, lambda bad, text=line: bad.lines.append(text))
     mfma = next(line for line in kernels["mfma_bf16_128x128_chain_k_k"].lines if "v_mfma" in line)
     plant("a missing mfma", lambda bad: bad.lines.remove(mfma))
+    stream = "mfma_bf16_stream96x128_chain_k_k"
+    drained = [re.sub(r"vmcnt\(30\)", "vmcnt(20)", line) for line in kernels[stream].lines]
+    plant("turns that wait for a stage more", lambda bad: bad.lines.__setitem__(slice(None), drained), stream)
+    first = next(i for i, line in enumerate(kernels[stream].lines) if "v_mfma" in line)
+    plant("a turn that multiplies less", lambda bad: bad.lines.pop(first), stream)
     return missed
 
 

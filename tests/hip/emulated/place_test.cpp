@@ -68,6 +68,8 @@ TEST_F(HipPlace, NothingContinuedInPlaceStays) {
     request.spec.continue_from_c = true;
     request.a = conformance::Elements(request.spec.contract.input, 19, 0);
     request.b = conformance::Elements(request.spec.contract.input, 0, 17);
+    request.b_layout.col_major = true;  // with both lines' ends, what every stream takes
+    request.a_layout.ld_padding = request.b_layout.ld_padding = 8;
     request.c = conformance::draw_normal(random, DType::fp32, 19, 17);
     request.in_place = true;
     GemmSpec spec = request.spec;

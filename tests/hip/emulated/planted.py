@@ -56,7 +56,8 @@ def no_wait_for_shared(lines):
 
 def wrong_k_order(lines):
     """Multiplies k 8..15 before k 0..7."""
-    one, two = mfmas_of_one_sum(lines)[:2]
+    one, *others = mfmas_of_one_sum(lines)
+    two = next(i for i in others if lines[i] != lines[one])
     lines[one], lines[two] = lines[two], lines[one]
 
 
@@ -107,15 +108,34 @@ def whole_rest(lines):
         lines[i] = re.sub(r"v_sub_f32_e32 (v\d+), (v\d+), v\d+$", r"v_mov_b32_e32 \1, \2", line)
 
 
+def no_exchange(lines):
+    """Multiplies the packet that belongs to the lane 16 lanes away."""
+    for i, line in enumerate(lines):
+        lines[i] = re.sub(r"ds_swizzle_b32 (v\d+), (v\d+) offset:swizzle\(SWAP,16\)", r"v_mov_b32_e32 \1, \2", line)
+
+
+def wrong_partner(lines):
+    """Exchanges packets with another column's lane."""
+    for i, line in enumerate(lines):
+        lines[i] = line.replace("swizzle(SWAP,16)", "swizzle(SWAP,8)")
+
+
+def wrong_half(lines):
+    """Loads a stage's first 64 bytes of a column twice."""
+    for i, line in enumerate(lines):
+        lines[i] = re.sub(r"(global_load_dwordx4 .*) offset:64$", r"\1", line)
+
+
 MATRIX = [no_barrier, no_wait_for_memory, no_wait_for_shared, wrong_k_order, wrong_lanes]
+EXCHANGE = [no_exchange, wrong_partner, wrong_half]
 # What the interpreter's message must say, where one is due.
 MESSAGES = {misaligned: "misaligned LDS access of 8 bytes", shared_slice: "race in global memory"}
 TARGETS = [
     Target("mfma_bf16_128x128_chain_k_k", "128x128", "cdna3/bf16/chain->fp32", ("128", "128", "96"),
            MATRIX + [wrong_row, misaligned]),
-    # The wide stream with most sums: two blocks of columns to a wave.
+    # The wide stream with most sums: two blocks of columns to a wave, whose weights lanes exchange.
     Target("mfma_bf16_stream96x128_chain_k_k", "stream96x128", "cdna3/bf16/chain->fp32", ("100", "140", "520"),
-           MATRIX),
+           MATRIX + EXCHANGE),
     # Several workgroups, each with sums of a tree that wait in its slice of the workspace.
     Target("mfma_bf16_128x128_leaves_k_k", "128x128", "cdna3/bf16/tree:64->fp32", ("256", "256", "256"),
            [shared_slice]),
@@ -146,7 +166,8 @@ TARGETS = [
 def tile(variant, contract, shape, layouts="k_k"):
     """Every fault of the matrix kernels in one more tile; mn_mn: neither operand has its k adjacent."""
     name = f"mfma_bf16_{variant.removesuffix('-parts')}_{'chain' if 'chain' in contract else 'leaves'}_{layouts}"
-    return Target(name, variant, contract, shape, MATRIX, layout="TN" if layouts == "mn_mn" else "NT")
+    faults = MATRIX + EXCHANGE if re.match("stream.*x128", variant) else MATRIX
+    return Target(name, variant, contract, shape, faults, layout="TN" if layouts == "mn_mn" else "NT")
 
 
 CHAIN, TREE, FOLD = (f"cdna3/bf16/{reduction}->fp32" for reduction in ("chain", "tree:64", "fold:64"))
@@ -168,11 +189,12 @@ MORE = [
     tile("stream32", CHAIN, ("30", "70", "1100")),
     tile("stream32-parts", TREE, ("30", "70", "1100")),
     tile("160x256", CHAIN, ("160", "256", "192")),
-    tile("stream96", CHAIN, ("100", "70", "1100")),
-    tile("stream96-parts", TREE, ("100", "70", "1100")),
+    tile("stream48x128", CHAIN, ("50", "140", "1100")),
+    tile("stream48x128-parts", TREE, ("50", "140", "1100")),
     tile("stream64x128", CHAIN, ("70", "140", "1100")),
     tile("stream64x128-parts", TREE, ("70", "140", "1100")),
-    tile("stream128x128", CHAIN, ("130", "140", "1100")),
+    tile("stream80x128", CHAIN, ("90", "140", "1100")),
+    tile("stream80x128-parts", TREE, ("90", "140", "1100")),
 ]
 
 
