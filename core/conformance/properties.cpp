@@ -14,8 +14,8 @@ std::int64_t fixed(const Contract&, Level level) {
   return level == Level::full ? Full : Quick;
 }
 
-std::int64_t all_tails(const Contract& contract, Level) {
-  return static_cast<std::int64_t>(tail_lengths(contract).size());
+std::int64_t all_tails(const Contract& contract, Level level) {
+  return static_cast<std::int64_t>(tail_lengths(contract, level).size());
 }
 
 constexpr std::array kProperties{

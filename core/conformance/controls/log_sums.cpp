@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "core/conformance/controls/control.hpp"
 #include "core/conformance/controls/faulty_backend.hpp"
@@ -153,6 +154,44 @@ class Difference final : public Wrapped {
   }
 };
 
+/// Targets are read as if they were of 32 bits and followed each other.
+class PackedTargets final : public Wrapped {
+  static LogProbRows packed(LogProbRows rows) {
+    rows.targets.type = OffsetType::i32;
+    rows.targets.row_stride = 1;
+    return rows;
+  }
+  Status nodes(Stream stream, const ConstMatrix& logits, const LogProbRows& rows,
+               const LogShard& shard, Workers workers) const override {
+    return right().nodes(stream, logits, packed(rows), shard, workers);
+  }
+  Status join(Stream stream, std::int64_t t, std::span<const LogShard> shards,
+              const LogProbRows& rows, const LogProbOutputs& outputs,
+              Workers workers) const override {
+    return right().join(stream, t, shards, packed(rows), outputs, workers);
+  }
+};
+
+/// Columns are counted in 16 bits: those beyond are left out.
+class ShortVocabulary final : public Wrapped {
+  Status nodes(Stream stream, const ConstMatrix& logits, const LogProbRows& rows,
+               const LogShard& shard, Workers workers) const override {
+    constexpr std::int64_t kEnd = 65'536;
+    if (logits.cols <= kEnd || logits.dtype != DType::fp32 || shard.begin != 0) {
+      return right().nodes(stream, logits, rows, shard, workers);
+    }
+    std::vector<float> kept(static_cast<std::size_t>(logits.rows * logits.cols), -HUGE_VALF);
+    const LogitRows all(logits);
+    for (std::int64_t i = 0; i < logits.rows; ++i) {
+      for (std::int64_t j = 0; j < kEnd; ++j) {
+        kept[static_cast<std::size_t>(i * logits.cols + j)] = all.get(i, j);
+      }
+    }
+    return right().nodes(stream, row_major(kept.data(), logits.rows, logits.cols, DType::fp32),
+                         rows, shard, workers);
+  }
+};
+
 template <class Engine>
 const LogProbEngine* only() {
   static const Engine engine;
@@ -174,6 +213,10 @@ const std::array kLogFaults{
                       "log_prob_reference", kNarrowChain, only<HostLogProb<Rows<own_maximum>>>()},
     PlantedInLogProbs{"logit_less_lse", "the log-sum-exp is subtracted from the logit",
                       "log_prob_reference", kWide, only<Difference>()},
+    PlantedInLogProbs{"packed_targets", "targets are taken for packed numbers of 32 bits",
+                      "log_prob_rows", kWide, only<PackedTargets>()},
+    PlantedInLogProbs{"short_vocabulary", "columns from 65,536 on are left out",
+                      "log_prob_reference", kWide, only<ShortVocabulary>()},
 };
 
 }  // namespace
