@@ -112,12 +112,20 @@ class BatchSwitch final : public Wrapped {
   }
 };
 
+/// The faults below show where every result is.
+bool all_requested(const LogProbOutputs& outputs) {
+  return outputs.logp != nullptr && outputs.target_logit != nullptr && outputs.lse != nullptr &&
+         outputs.entropy != nullptr && outputs.saved_k != nullptr && outputs.saved_r != nullptr;
+}
+
 /// Each shard's nodes are joined first, and then the shards in rank order.
 class RankOrder final : public Wrapped {
   Status join(Stream stream, std::int64_t t, std::span<const LogShard> shards,
               const LogProbRows& rows, const LogProbOutputs& outputs,
               Workers workers) const override {
-    if (shards.size() < 2) return right().join(stream, t, shards, rows, outputs, workers);
+    if (shards.size() < 2 || !all_requested(outputs)) {
+      return right().join(stream, t, shards, rows, outputs, workers);
+    }
     for (std::int64_t row = 0; row < t; ++row) {
       LogNode root = absent_node();
       const std::int64_t id = token(rows.targets, row, 0);
@@ -146,7 +154,7 @@ class Difference final : public Wrapped {
               const LogProbRows& rows, const LogProbOutputs& outputs,
               Workers workers) const override {
     const Status status = right().join(stream, t, shards, rows, outputs, workers);
-    for (std::int64_t row = 0; row < t; ++row) {
+    for (std::int64_t row = 0; all_requested(outputs) && row < t; ++row) {
       if (token(rows.targets, row, 0) < 0 || !(std::fabs(outputs.lse[row]) < kLogLimit)) continue;
       outputs.logp[row] = outputs.target_logit[row] - outputs.lse[row];
     }

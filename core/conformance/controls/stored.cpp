@@ -135,7 +135,7 @@ constexpr std::array kStoredFaults{
             }},
     Planted{"residue_37", "a K of 37 modulo 64 means another order", "k_tails", kWideChain,
             [](const Run& run) { switch_if(run.spec.k % 64 == 37, run); }, true},
-    Planted{"scales_after_alpha", "scales of lines come after alpha", "line_scales", kLineScales,
+    Planted{"scales_after_alpha", "scales of lines multiply after alpha", "line_scales", kLineScales,
             scales_after_alpha},
     Planted{"first_rows_scales", "rows of a transposed A have the scales of the first one",
             "scales_rows", kScaledFma, first_rows_scales},

@@ -15,8 +15,8 @@ def _tensors(given):
 
 
 def _check_places(arguments, named):
-    """PyTorch runs a shape function where any operand is a meta tensor: beside operands that hold values, its results would be memory
-    that nobody has written."""
+    """PyTorch runs a shape function where any operand is a meta tensor: beside operands that hold values, its results would be
+    uninitialised memory."""
     kinds = {tensor.device.type for tensor in _tensors((*arguments, *named.values()))}
     if "meta" in kinds and len(kinds) > 1:
         raise RuntimeError(f"detgemm: operands are on {' and on '.join(sorted(kinds))}: all operands must be on one device")
