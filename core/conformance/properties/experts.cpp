@@ -36,8 +36,8 @@ bool computes(Case& c, const GemmSpec& gemm) {
   return c.engine().supports(spec.gemm).ok();
 }
 
-/// What follows the accumulator of every group, as far as the engine computes it: alpha, a bias of
-/// each group's own, an activation, scales of lines.
+/// What the accumulator of every group starts from and what follows it, as far as the engine
+/// computes it: continue, alpha, a bias of each group's own, an activation, scales of lines.
 GemmSpec draw_epilogue(Case& c) {
   GemmSpec spec;
   spec.contract = c.contract();
@@ -46,7 +46,10 @@ GemmSpec draw_epilogue(Case& c) {
     change(changed);
     if (computes(c, changed)) spec = changed;
   };
-  if (c.index() % 3 == 0) return spec;
+  if (c.index() % 3 == 0) {
+    if_computed([](GemmSpec& s) { s.continue_from_c = true; });
+    return spec;
+  }
   if (c.index() % 3 == 2) {
     if_computed([](GemmSpec& s) { s.line_scales = true; });
     return spec;
@@ -109,6 +112,9 @@ std::optional<std::vector<Expert>> draw_experts(Case& c, std::size_t count) {
       expert.request.scale_a =
           draw_scales(c.random(), values, expert.request.a.rows, leaves, type, 1);
       expert.request.scale_b = draw_scales(c.random(), values, n, leaves, type, per);
+    }
+    if (spec.continue_from_c) {
+      expert.request.c = draw_normal(c.random(), DType::fp32, expert.request.a.rows, n, 0x1p-8);
     }
     auto alone = c.run(expert.request);
     if (!alone) return std::nullopt;
@@ -216,7 +222,7 @@ bool same_rows(Case& c, const std::vector<Expert>& experts, const Arrangement& a
     }
   }
   draw_operations(c, request.spec);
-  request.in_place = reads_c && c.random().one_in(2);
+  request.in_place = reads_c && one.c.dtype == one.spec.contract.output && c.random().one_in(2);
   draw_layouts(c.random(), request);
   const auto got = c.run(request);
   if (!got) return false;
