@@ -46,6 +46,8 @@ std::vector<Control> by_hand() {
        make_backend(sequential_combine())},
       {"many_roots", "16 roots and more are added one after the other", "ranks", kTree,
        make_backend(many_roots())},
+      {"keeps_rows", "a workspace keeps how many rows the call before had", "run_to_run",
+       kNarrowChain, make_backend(keeps_rows())},
       {"combine_without_c", "beta * C is forgotten where roots are joined", "ranks", kTree,
        make_backend(combine_without_c())},
       {"equal_nodes", "roots are joined as if their nodes had equal sizes", "shares", kTree,

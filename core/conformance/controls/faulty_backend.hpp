@@ -175,6 +175,7 @@ Fault reads_c();
 Fault groups_share_scales();
 Fault keeps_b_in_workspace();
 Fault combine_without_c();
+Fault keeps_rows();
 Fault writes_5000_past_d();
 Fault device_d_in_32_bits();
 Fault writes_70000_past_d();

@@ -181,7 +181,6 @@ void special_part(Case& c, DType output) {
   spec.alpha = alphas[turn % alphas.size()];
   spec.beta = turn % 2 == 0 ? 1.0F : -0.0F;
   spec.activation = turn % 4 < 2 ? Activation::none : Activation::relu;
-  const Format f = format_of(output);
   const std::array addends = special_addends(output);
   request.c = Elements(output, shape.m, shape.n);
   Elements expected(output, shape.m, shape.n);
