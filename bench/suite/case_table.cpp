@@ -48,6 +48,19 @@ void wrong_case(const std::string& sentence) {
   throw std::invalid_argument("cases: " + printable(sentence));
 }
 
+std::int64_t whole_number(const std::string& what, const nlohmann::json& value, std::int64_t low,
+                          std::int64_t high) {
+  // A number beyond int64 is an unsigned one.
+  const bool whole =
+      value.is_number_integer() && (!value.is_number_unsigned() ||
+                                    value.get<std::uint64_t>() <= static_cast<std::uint64_t>(high));
+  if (whole && value.get<std::int64_t>() >= low && value.get<std::int64_t>() <= high) {
+    return value.get<std::int64_t>();
+  }
+  wrong_case(what + " is " + value.dump() + ": it must be a whole number from " +
+             std::to_string(low) + " to " + std::to_string(high));
+}
+
 Kind parse_kind(const std::string& text) {
   for (const Kind kind : {Kind::forward, Kind::da, Kind::db}) {
     if (text == name(kind)) return kind;
@@ -84,7 +97,12 @@ CaseTable::CaseTable(std::string_view text, Arithmetic native) : native_(native)
 }
 
 Json CaseTable::layers(const Json& list) const {
-  return list.is_string() ? table_.at("sets").at(list.get<std::string>()) : list;
+  if (list.is_array()) return list;
+  const Json& sets = table_.at("sets");
+  if (!list.is_string() || !sets.contains(list.get<std::string>())) {
+    wrong_case("layers is " + list.dump() + ": it must be a list, or a set of " + names_of(sets));
+  }
+  return sets.at(list.get<std::string>());
 }
 
 std::vector<std::string> CaseTable::layers_of(const std::string& name) const {
@@ -123,9 +141,11 @@ Problem CaseTable::weights_of(const std::string& layer) const {
   const Json& shape = models.at(model).at(layer.substr(slash + 1));
   Problem p;
   p.tokens = 1;
-  p.n = shape.at(0);
-  p.k = shape.at(1);
-  if (p.n < 1 || p.k < 1) wrong_case(layer + ": sizes must be positive");
+  if (!shape.is_array() || shape.size() != 2) {
+    wrong_case(layer + " is " + shape.dump() + ": it must be [N, K]");
+  }
+  p.n = whole_number(layer + ": N", shape[0], 1, kMaxExtent);
+  p.k = whole_number(layer + ": K", shape[1], 1, kMaxExtent);
   return p;
 }
 

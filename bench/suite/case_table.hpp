@@ -43,6 +43,9 @@ class CaseTable {
 /// What is wrong with a table of cases or with a request for some of it.
 [[noreturn]] void wrong_case(const std::string& sentence);
 
+/// A whole number of a table, from `low` to `high`: neither a fraction nor a text.
+std::int64_t whole_number(const std::string& what, const nlohmann::json& value, std::int64_t low,
+                          std::int64_t high);
 /// forward, dA or dB.
 Kind parse_kind(const std::string& text);
 /// none, bias, beta, bias+relu or bias+gelu_tanh.

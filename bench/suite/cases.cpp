@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 
 #include "bench/suite/case_table.hpp"
@@ -12,6 +13,32 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::array kKeys{"name",      "about",   "on",         "layers",      "tokens",
+                           "arms",      "quick",   "mode",       "idle_ms",     "best",
+                           "before",    "kinds",   "hot",        "repetitions", "dtypes",
+                           "epilogues", "threads", "accumulate", "baselines"};
+
+/// Refuses a misspelled key, which would count as one that is left out.
+void check_keys(const Json& suite) {
+  for (const auto& [key, value] : suite.items()) {
+    if (std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end()) {
+      if (key != "quick") continue;
+      if (!value.is_object()) wrong_case("quick is " + value.dump() + ": it must be an object");
+      check_keys(value);
+      continue;
+    }
+    std::string list;
+    for (const char* known : kKeys) list += (list.empty() ? "" : ", ") + std::string(known);
+    wrong_case("a suite has the key \"" + key + "\": it must be one of " + list);
+  }
+}
+
+bool truth(const Json& suite, const char* key, bool otherwise) {
+  const Json value = suite.value(key, Json(otherwise));
+  if (value.is_boolean()) return value;
+  wrong_case(std::string(key) + " is " + value.dump() + ": it must be true or false");
+}
+
 /// The cases of a table's suites.
 class SuiteReader {
  public:
@@ -19,6 +46,7 @@ class SuiteReader {
 
   std::vector<Case> all() {
     for (const Json& suite : table_.suites()) {
+      check_keys(suite);
       const std::string name = suite.at("name");  // one name may stand for a suite per backend
       if (std::find(known_.begin(), known_.end(), name) == known_.end()) known_.push_back(name);
       if (wanted(suite)) add(suite);
@@ -73,16 +101,20 @@ class SuiteReader {
     const Json tokens = field(suite, "tokens", Json::array());
     if (tokens == "n") return {p.n};
     if (tokens.is_string()) return parse_values("tokens", tokens, query_.seed);
-    return tokens;
+    if (!tokens.is_array()) {
+      wrong_case("tokens is " + tokens.dump() + ": it must be a list of numbers, a text or \"n\"");
+    }
+    std::vector<std::int64_t> list;
+    for (const Json& one : tokens) list.push_back(whole_number("tokens", one, 1, kMaxExtent));
+    return list;
   }
 
   void add_layer(const Json& suite, const std::string& layer, Problem p) {
-    p.accumulate = suite.value("accumulate", false);
-    p.hot = suite.value("hot", false);
+    p.accumulate = truth(suite, "accumulate", false);
+    p.hot = truth(suite, "hot", false);
     const auto extras = suite.value("epilogues", std::vector<std::string>{"none"});
     const auto kinds_before = suite.value("before", std::vector<std::string>{"nothing"});
     for (const std::int64_t m : tokens_of(suite, p)) {
-      if (m < 1) wrong_case(layer + ": sizes must be positive");
       p.tokens = m;
       for (const std::string& extra : extras) {
         p.extra = parse_extra(extra);
@@ -96,12 +128,15 @@ class SuiteReader {
 
   void add_case(const Json& suite, const std::string& layer, const Problem& p) {
     Case c = CaseTable::make_case(layer, p, suite.value("mode", "auto"));
-    c.threads = suite.value("threads", 0);
+    c.threads = static_cast<int>(whole_number("threads", suite.value("threads", Json(0)), 0, 4096));
     if (c.threads != 0) c.id += "/threads" + std::to_string(c.threads);
-    c.best = suite.value("best", true);
+    c.best = truth(suite, "best", true);
     c.baselines = suite.value("baselines", std::vector<std::string>{});
-    c.repetitions = suite.value("repetitions", 0);
-    c.idle_ms = suite.value("idle_ms", -1.0);
+    c.repetitions = static_cast<int>(
+        whole_number("repetitions", suite.value("repetitions", Json(0)), 0, 1 << 20));
+    if (suite.contains("idle_ms")) {
+      c.idle_ms = static_cast<double>(whole_number("idle_ms", suite["idle_ms"], 0, 60'000));
+    }
     for (const auto& arm : suite.at("arms")) {
       c.contract_arms.push_back(table_.contract_arm(arm, p));
     }

@@ -77,9 +77,12 @@ Status place(Device& device, Placed& placed, const Elements& contents, bool tran
   return {};
 }
 
+/// Elements between the biases of two groups, and before the first one.
+constexpr std::int64_t kBiasGap = 3;
+
 struct Arrays {
   Placed a, b, c, d;
-  Buffer scale_a, scale_b, offsets, workspace;
+  Buffer bias, scale_a, scale_b, offsets, workspace;
 };
 
 /// Places the scales of one operand of all groups (0: of an operand that they share).
@@ -99,9 +102,18 @@ Status place(Device& device, Buffer& buffer, const ScaleArray& scales, std::int6
 struct Stacks {
   std::int64_t a, b, d;
 };
-Stacks stacks_of(GroupKind kind, std::int64_t groups) {
-  const bool by_rows = kind == GroupKind::m_grouped, by_k = kind == GroupKind::k_grouped;
-  return {by_rows || by_k ? 0 : groups, by_k ? 0 : groups, by_rows ? 0 : groups};
+Stacks stacks_of(const GroupedRequest& r) {
+  const auto groups = static_cast<std::int64_t>(r.offsets.size());
+  const bool by_rows = r.spec.kind == GroupKind::m_grouped;
+  const bool by_k = r.spec.kind == GroupKind::k_grouped;
+  return {by_rows || by_k || r.shares_a ? 0 : groups, by_k || r.shares_b ? 0 : groups,
+          by_rows ? 0 : groups};
+}
+
+/// The rows of D's view of all groups.
+std::int64_t rows_of_d(const GroupedRequest& r) {
+  const auto groups = static_cast<std::int64_t>(r.offsets.size());
+  return r.a.rows * (r.spec.kind == GroupKind::k_grouped || r.shares_a ? groups : 1);
 }
 
 StackLayout draw_layout(Random& random, std::int64_t rows, std::int64_t cols, bool transposed,
@@ -127,11 +139,15 @@ StackLayout draw_layout(Random& random, std::int64_t rows, std::int64_t cols, bo
 }
 
 Result<std::string> changed_surroundings(const Arrays& arrays) {
-  const std::pair<const Buffer*, const char*> parts[] = {
-      {&arrays.d.buffer, "D"},         {&arrays.a.buffer, "A"},
-      {&arrays.b.buffer, "B"},         {&arrays.c.buffer, "C"},
-      {&arrays.scale_a, "A's scales"}, {&arrays.scale_b, "B's scales"},
-      {&arrays.offsets, "offsets"},    {&arrays.workspace, "the workspace"}};
+  const std::pair<const Buffer*, const char*> parts[] = {{&arrays.d.buffer, "D"},
+                                                         {&arrays.a.buffer, "A"},
+                                                         {&arrays.b.buffer, "B"},
+                                                         {&arrays.c.buffer, "C"},
+                                                         {&arrays.scale_a, "A's scales"},
+                                                         {&arrays.scale_b, "B's scales"},
+                                                         {&arrays.bias, "the bias"},
+                                                         {&arrays.offsets, "offsets"},
+                                                         {&arrays.workspace, "the workspace"}};
   for (const auto& [buffer, name] : parts) {
     if (buffer->data() == nullptr) continue;
     if (const std::string where = buffer->touched(); !where.empty()) {
@@ -148,10 +164,8 @@ Result<std::string> changed_surroundings(const Arrays& arrays) {
 }  // namespace
 
 void draw_layouts(Random& random, GroupedRequest& r) {
-  const auto groups = static_cast<std::int64_t>(r.offsets.size());
-  const Stacks stacks = stacks_of(r.spec.kind, groups);
-  const bool by_k = r.spec.kind == GroupKind::k_grouped;
-  const std::int64_t rows = r.a.rows * (by_k ? groups : 1);
+  const Stacks stacks = stacks_of(r);
+  const std::int64_t rows = rows_of_d(r);
   r.a_layout = draw_layout(random, r.a.rows, r.a.cols, r.spec.gemm.op_a == Op::transpose, stacks.a);
   r.b_layout = draw_layout(random, r.b.rows, r.b.cols, r.spec.gemm.op_b == Op::transpose, stacks.b);
   r.c_layout = draw_layout(random, rows, r.b.cols, false, stacks.d);
@@ -172,7 +186,7 @@ Result<Output> run_once(const Backend& backend, GroupedRequest request) {
   Device& device = backend.device();
   Arrays arrays;
   GroupedOperands x;
-  const Stacks stacks = stacks_of(spec.kind, groups);
+  const Stacks stacks = stacks_of(request);
   const auto hold = [&](Placed& placed, const Elements& contents, bool transposed,
                         const StackLayout& how, std::int64_t split, auto& view,
                         std::int64_t& distance) {
@@ -207,7 +221,15 @@ Result<Output> run_once(const Backend& backend, GroupedRequest request) {
     arrays.offsets = std::move(held).value();
     x.offsets = {arrays.offsets.data(), groups, request.type};
   }
-  Elements before(spec.gemm.contract.output, request.a.rows * (by_k ? groups : 1), request.b.cols);
+  if (spec.gemm.bias) {
+    auto held =
+        Buffer::holding(device, request.bias, false, {false, kBiasGap, kBiasGap}, request.fill);
+    if (!held) return held.status();
+    arrays.bias = std::move(held).value();
+    x.arrays.bias = {arrays.bias.data(), request.b.cols, request.bias.dtype};
+    x.group.bias = request.b.cols + kBiasGap;
+  }
+  Elements before(spec.gemm.contract.output, rows_of_d(request), request.b.cols);
   std::fill(before.bytes.begin(), before.bytes.end(), request.fill);
   if (Status s = hold(arrays.d, request.in_place ? request.c : before, false, request.d_layout,
                       stacks.d, x.arrays.d, x.group.d);

@@ -33,6 +33,7 @@ struct GroupedRequest {
   GroupedSpec spec;  ///< n, k and the number of groups are filled in
   PlanOptions options;
   Elements a, b, c;             ///< c if the spec reads it
+  Elements bias;                ///< G x n if the spec has one
   ScaleArray scale_a, scale_b;  ///< under `scaled`, those of all groups below each other: so many
                                 ///< lines of blocks for each group as its operand has
   StackLayout a_layout, b_layout, c_layout, d_layout;  ///< in place, C's is D's
@@ -40,6 +41,8 @@ struct GroupedRequest {
                                       ///< batched: one per group, not passed
   OffsetType type = OffsetType::i32;
   bool in_place = false;     ///< D is C
+  bool shares_a = false;     ///< batched: `a` is the one that all groups have
+  bool shares_b = false;     ///< batched: `b` is
   std::uint8_t fill = 0xff;  ///< every byte that is no operand, D before the call, the workspace
 };
 

@@ -14,8 +14,8 @@ std::int64_t fixed(const Contract&, Level level) {
   return level == Level::full ? Full : Quick;
 }
 
-std::int64_t all_tails(const Contract& contract, Level) {
-  return static_cast<std::int64_t>(tail_lengths(contract).size());
+std::int64_t all_tails(const Contract& contract, Level level) {
+  return static_cast<std::int64_t>(tail_lengths(contract, level).size());
 }
 
 constexpr std::array kProperties{
@@ -83,12 +83,12 @@ constexpr std::array kProperties{
     Property{"group_empty", "groups without rows write nothing, groups without products the start",
              fixed<3, 6>, group_empty, false},
     Property{"log_prob_rows", "log-probabilities of a row of logits do not depend on other rows",
-             fixed<4, 24>, log_prob_rows, false},
+             fixed<6, 24>, log_prob_rows, false},
     Property{"log_prob_shards", "shards of a vocabulary join to the bits of the whole",
-             fixed<4, 24>, log_prob_shards, false},
+             fixed<6, 24>, log_prob_shards, false},
     Property{"log_prob_fused", "logits that are not stored give the bits of stored ones",
              fixed<4, 24>, log_prob_fused, false},
-    Property{"log_prob_reference", "log-probabilities have the oracle's bits", fixed<6, 48>,
+    Property{"log_prob_reference", "log-probabilities have the oracle's bits", fixed<12, 48>,
              log_prob_reference, false},
 };
 

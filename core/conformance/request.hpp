@@ -59,6 +59,9 @@ class Prepared {
   Status replace(const Elements& a, const Elements& b);
   /// The call writes there from now on; its own D keeps its bytes.
   void write_to(const Matrix& d) { operands_.d = d; }
+  /// The call works there from now on: memory that calls share one after the other, of the size
+  /// that the plan asks for or more.
+  void work_in(Workspace workspace) { scratch_ = workspace; }
   /// Whether threads can be held at a touch of A and of D: host memory that holds elements.
   bool has_gates() const;
   /// The next touch of A waits at `inputs`, and the next one of D at `outputs`.

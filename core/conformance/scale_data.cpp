@@ -15,7 +15,8 @@ std::uint32_t draw_one(Random& random, ScaleValues values, ScaleType type) {
   if (values == ScaleValues::bits && random.one_in(6)) {
     const auto bits = static_cast<std::uint32_t>(random.next());
     constexpr std::uint32_t special[]{0U, 0x80000000U, 1U, 0x7f800000U, 0xff800000U, 0x7fc00001U};
-    if (bytes) return random.one_in(2) ? 255U * (bits & 1U) : bits & 255U;
+    constexpr std::uint32_t edges[]{0U, 1U, 254U, 255U};
+    if (bytes) return random.one_in(2) ? edges[bits & 3U] : bits & 255U;
     return random.one_in(2) ? special[bits % 6] : bits;
   }
   const auto exponent = static_cast<std::uint32_t>(random.between(120, 134));

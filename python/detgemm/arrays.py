@@ -7,7 +7,7 @@ from numbers import Integral, Real
 
 from detgemm import _library as lib
 from detgemm.contract import Contract, contract as parsed
-from detgemm.views import describe, new_like
+from detgemm.views import SIZES, describe, new_like
 
 ACTIVATIONS = ("none", "relu", "gelu", "gelu_tanh", "silu")
 
@@ -41,8 +41,9 @@ def _check_fp32(name, value):
         raise lib.DetgemmError(f"{name} is {wide!r}: fp32 would make it 0; it must be 0 or a number that fp32 holds")
 
 
-def check_options(numbers=(), texts=(), dtypes=None):
-    """Refuses options of the wrong kind; each is a pair of a name and what was given."""
+def check_options(numbers=(), texts=(), dtypes=None, arrays=()):
+    """Refuses options of the wrong kind; each is a pair of a name and what was given. `arrays` are the names that dtypes
+    may have."""
     for name, value in numbers:
         if not isinstance(value, Real):
             raise lib.DetgemmError(f"{name} is {value!r}: it must be a number")
@@ -53,6 +54,11 @@ def check_options(numbers=(), texts=(), dtypes=None):
         lib.encoded(name, value)
     if dtypes is not None and not isinstance(dtypes, dict):
         raise lib.DetgemmError(f"dtypes is {dtypes!r}: it must be a dictionary from names of arguments to number formats")
+    for name, fmt in (dtypes or {}).items():
+        if name not in arrays:
+            raise lib.DetgemmError(f"dtypes names {name!r}: it must be one of {', '.join(arrays)}")
+        if not isinstance(fmt, str) or fmt not in SIZES:
+            raise lib.DetgemmError(f"dtypes names {fmt!r} for {name}: it must be one of {', '.join(SIZES)}")
 
 
 def _check_place(view, first):
@@ -66,7 +72,7 @@ def _stream(first, stream):
     handle = stream if stream is not None else first.stream
     if handle is not None and not isinstance(handle, int):
         handle = getattr(handle, "ptr", handle)
-    if handle is not None and not isinstance(handle, int):
+    if handle is not None and (not isinstance(handle, int) or isinstance(handle, bool) or not 0 <= handle < 1 << 64):
         raise lib.DetgemmError(f"stream is {stream!r}: it must be a number, the address of a cudaStream_t, or an "
                                "object with such a `ptr`")
     return lib.StreamStruct(kind=kind, handle=None if kind == lib.HOST else handle or None)
@@ -102,10 +108,14 @@ def gemm(a, b, contract, *, out=None, c=None, bias=None, alpha=1.0, beta=0.0, ac
 def multiply(a, b, contract, *, out, c, bias, alpha, beta, activation, continue_from_c, stable, stream, backend, variant,
              dtypes, a_snapped=False, b_snapped=False, scales=None):
     """`gemm`; with `scales`, those of a and of b, it is `scaled_gemm`."""
-    check_options((("alpha", alpha), ("beta", beta)), (("backend", backend), ("variant", variant)), dtypes)
+    check_options((("alpha", alpha), ("beta", beta)), (("backend", backend), ("variant", variant)), dtypes,
+                  ("a", "b", "c", "bias", "out") + (() if scales is None else ("scale_a", "scale_b")))
     check_promises(stable, continue_from_c=continue_from_c, a_snapped=a_snapped, b_snapped=b_snapped)
     wanted = _contract(contract)
     dtypes = dtypes or {}
+    for name, needs_c in (("beta", beta != 0), ("continue_from_c", continue_from_c)):
+        if needs_c and c is None:
+            raise lib.DetgemmError(f"c is None: it must be given where {name} is {beta if name == 'beta' else True}")
     if scales is not None and wanted.reduction == "tree":
         raise lib.DetgemmError(f'contract is "{wanted.text}": scaled_gemm needs a reduction of scaled:LEAF, such as '
                                "hopper/e4m3/scaled:128->bf16, or of fold:LEAF or chain with a scale per row and column")
@@ -132,6 +142,11 @@ def multiply(a, b, contract, *, out, c, bias, alpha, beta, activation, continue_
     result = describe(out, "out", dtypes.get("out") or (wanted.output if finish else None), writable=True)
     for view in (*views.values(), result):
         _check_place(view, first)
+    size = (first.shape[0], views["b"].shape[1])
+    if result.shape != size:
+        raise lib.DetgemmError(f"out has the shape {result.shape}: it must be {size}, the rows of a and the columns of b")
+    if result.dtype != wanted.output:
+        raise lib.DetgemmError(f"out.dtype is {result.dtype}: it must be {wanted.output}, the output of {wanted.text}")
     if activation not in ACTIVATIONS:
         raise lib.DetgemmError(f'activation is {activation!r}: it must be one of {", ".join(ACTIVATIONS)}')
     options = lib.OptionsStruct(alpha=alpha, beta=beta, activation=ACTIVATIONS.index(activation),

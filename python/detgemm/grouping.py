@@ -71,7 +71,7 @@ def grouped_gemm(a, b, offs, contract, *, counts=None, out=None, bias=None, acti
 
     Errors: DetgemmError with a sentence; then nothing was written. docs/moe.md says what does not change a bit.
     """
-    check_options((), (("backend", backend), ("variant", variant)), dtypes)
+    check_options((), (("backend", backend), ("variant", variant)), dtypes, ("a", "b", "bias", "out"))
     check_promises(stable, accumulate=accumulate, a_snapped=a_snapped, b_snapped=b_snapped)
     wanted = _contract(contract)
     dtypes = dtypes or {}

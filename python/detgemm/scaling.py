@@ -82,7 +82,7 @@ def quantize(array, leaf=128, *, per=1, k="cols", scale_type="fp32", out=None, o
     Errors: DetgemmError with a sentence that names the argument; then nothing was written.
     """
     _check(leaf, per, k, scale_type)
-    check_options(texts=[("backend", backend)], dtypes=dtypes)
+    check_options(texts=[("backend", backend)], dtypes=dtypes, arrays=("array", "out", "out_scales"))
     dtypes = dtypes or {}
     view = describe(array, "array", dtypes.get("array"))
     if len(view.shape) != 2:

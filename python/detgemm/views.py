@@ -160,8 +160,11 @@ def _numpy(array, name):
 
 def _cuda_interface(array, name):
     interface = array.__cuda_array_interface__
-    address, read_only = interface["data"]
-    shape, size = interface["shape"], array.dtype.itemsize
+    try:
+        address, read_only = interface["data"]
+        shape, size = interface["shape"], array.dtype.itemsize
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise lib.DetgemmError(f"{name}.__cuda_array_interface__ is incomplete: {type(error).__name__} {error}") from None
     strides = interface.get("strides")
     strides = _row_major(shape) if strides is None else _elements(name, strides, size, shape)
     index, stream, kind = 0, interface.get("stream"), lib.CUDA
@@ -185,8 +188,8 @@ def _capsule(array):
 def _dlpack(array, name):
     try:
         capsule = _capsule(array)
-    except (BufferError, RuntimeError, ValueError) as error:
-        raise lib.DetgemmError(f"{name} could not be exported through DLPack: {error}") from None
+    except Exception as error:  # whatever an exporter raises is no fault of this library's caller alone
+        raise lib.DetgemmError(f"{name} could not be exported through DLPack: {error or type(error).__name__}") from None
     api = ctypes.pythonapi
     api.PyCapsule_IsValid.argtypes = [ctypes.py_object, ctypes.c_char_p]
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -195,8 +198,11 @@ def _dlpack(array, name):
     if api.PyCapsule_IsValid(capsule, b"dltensor_versioned"):
         managed = DLManagedTensorVersioned.from_address(api.PyCapsule_GetPointer(capsule, b"dltensor_versioned"))
         tensor, read_only = managed.tensor, bool(managed.flags & DL_READ_ONLY)
-    else:
+    elif api.PyCapsule_IsValid(capsule, b"dltensor"):
         tensor = DLTensor.from_address(api.PyCapsule_GetPointer(capsule, b"dltensor"))
+    else:
+        raise lib.DetgemmError(f"{name} could not be exported through DLPack: __dlpack__ returned a {type(capsule).__name__}, "
+                               "which is no capsule of a tensor")
     if tensor.device.type not in DL_PLACES:
         raise lib.DetgemmError(f"{name} is on a device of DLPack's type {tensor.device.type}: it must be on the host, "
                                "CUDA or ROCm")
@@ -221,6 +227,9 @@ def describe(array, name, dtype=None, *, writable=False, any_type=False, scales=
         view = _dlpack(array, name)
     else:
         raise lib.DetgemmError(f"{name} is a {type(array).__name__}: it must be a NumPy or CuPy array, or export DLPack")
+    if dtype is not None and view.dtype not in (None, dtype):
+        given = getattr(array, "dtype", "unknown")
+        raise lib.DetgemmError(f'{name} is to be read as "{dtype}": its dtype is {given}, which is no plain integer')
     if dtype is not None and view.dtype is None:
         if SIZES.get(dtype) != view.itemsize:
             raise lib.DetgemmError(f'{name} is to be read as "{dtype}": its elements have {view.itemsize} bytes')

@@ -50,6 +50,35 @@ TEST(Cases, ACaseOfTwoSuitesComesOnceWithTheArmsOfBoth) {
   EXPECT_EQ(cases[1].mode, Mode::burst) << "600 tokens";
 }
 
+TEST(Cases, AValueOfTheWrongKindIsRefusedAndNotCut) {
+  const auto table = [](const std::string& member, const char* shape = "[64, 512]") {
+    return complaint(R"({"schema": 1, "models": {"m": {"a": )" + std::string(shape) +
+                     R"(}}, "suites": [{"name": "one", "layers": ["m/a"], "arms": ["chain"], )" +
+                     member + "}]}");
+  };
+  const std::string one = R"("tokens": [1])";
+  EXPECT_EQ(table(one), "none");
+  const std::map<std::string, std::string> wrong{
+      {R"("tokens": [1.5])", "tokens is 1.5: it must be a whole number from 1 to 16777216"},
+      {R"("tokens": [0])", "tokens is 0: it must be a whole number from 1"},
+      {R"("tokens": [9223372036854775808])", "tokens is 9223372036854775808: it must be"},
+      {R"("tokens": null)", "tokens is null: it must be a list of numbers"},
+      {one + R"(, "threads": -5)", "threads is -5: it must be a whole number from 0 to 4096"},
+      {one + R"(, "threads": 1099511627776)", "threads is 1099511627776: it must be"},
+      {one + R"(, "repetitions": 2.5)", "repetitions is 2.5: it must be a whole number"},
+      {one + R"(, "idle_ms": "long")", "idle_ms is \"long\": it must be a whole number"},
+      {one + R"(, "hot": 1)", "hot is 1: it must be true or false"},
+      {one + R"(, "toknes": [3])", "a suite has the key \"toknes\": it must be one of name"},
+      {one + R"(, "quick": 5)", "quick is 5: it must be an object"},
+      {one + R"(, "quick": {"m": [1]})", "a suite has the key \"m\""}};
+  for (const auto& [member, said] : wrong) {
+    EXPECT_NE(table(member).find(said), std::string::npos) << table(member);
+  }
+  for (const char* shape : {"[64.5, 512]", "[64]", "[64, 0]", "[64, 4611686018427387904]"}) {
+    EXPECT_NE(table(one, shape).find(": it must be"), std::string::npos) << table(one, shape);
+  }
+}
+
 TEST(Cases, ASmallKernelBeforeACallMakesAnotherCase) {
   constexpr const char* step = R"({"schema": 1, "models": {"m": {"a": [64, 512]}}, "suites": [
     {"name": "step", "layers": ["m/a"], "tokens": [1], "arms": ["chain"],

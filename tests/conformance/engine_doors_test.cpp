@@ -223,10 +223,11 @@ int log_prob_nodes(const detgemm_engine_matrix* z, const detgemm_engine_shard* s
   // The library refuses targets beyond the shard as if it ended the vocabulary, and it gives
   // ignored rows a +0: so all but the shard's own are ignored here, and left alone in the result.
   const Tokens t(*c);
-  const auto* const ids = static_cast<const std::int32_t*>(c->targets);
   std::vector<std::int32_t> own(static_cast<std::size_t>(c->rows));
   for (std::size_t i = 0; i < own.size(); ++i) {
-    std::int64_t id = ids[static_cast<std::int64_t>(i) * c->target_stride];
+    const std::int64_t at = static_cast<std::int64_t>(i) * c->target_stride;
+    std::int64_t id = c->target_type == 0 ? static_cast<const std::int32_t*>(c->targets)[at]
+                                          : static_cast<const std::int64_t*>(c->targets)[at];
     if (mistake == Mistake::targets_of_shard && id >= 0) id += s->begin;
     own[i] = static_cast<std::int32_t>(id >= s->begin && id < s->end ? id : -1);
   }
@@ -237,7 +238,7 @@ int log_prob_nodes(const detgemm_engine_matrix* z, const detgemm_engine_shard* s
   const Status status =
       log_prob_nodes_of_logits(behind(), t.stream, from_c(*z), c->vocabulary, rows, shard);
   for (std::size_t i = 0; i < own.size(); ++i) {
-    if (own[i] >= 0) s->target_logit[i] = logits[i];
+    if (own[i] >= 0 && s->target_logit != nullptr) s->target_logit[i] = logits[i];
   }
   return say(status, c->sentence, c->sentence_size);
 }
@@ -247,8 +248,9 @@ int log_prob_joined(const detgemm_engine_shard* shards, std::size_t count,
   std::vector<LogShard> list;
   std::vector<std::vector<float>> logits;  // chunks of a layer write where results go
   for (std::size_t i = 0; i < count; ++i) {
-    logits.emplace_back(shards[i].target_logit, shards[i].target_logit + c->rows);
     list.push_back(from_c(shards[i]));
+    if (shards[i].target_logit == nullptr) continue;
+    logits.emplace_back(shards[i].target_logit, shards[i].target_logit + c->rows);
     list.back().target_logit = logits.back().data();
   }
   return say(log_prob_join(behind(), t.stream, c->rows, list, c->vocabulary, t.rows, t.out),

@@ -85,6 +85,27 @@ def test_nothing_is_written_into_a_refused_result():
     assert (out == 7).all()
 
 
+class Exported:
+    """An array whose `__dlpack__` returns, or raises, what it was given."""
+
+    def __init__(self, given):
+        self.given = given
+
+    def __dlpack__(self, **_):
+        if isinstance(self.given, Exception):
+            raise self.given
+        return self.given
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+class HalfAnInterface:
+    """An array on a device that does not say where."""
+
+    __cuda_array_interface__ = {"shape": (4, 4), "typestr": "<f4", "version": 3}
+
+
 LONG = 2**64 + 128  # what a 64-bit integer would cut to 128
 WRONG = {
     "stable beyond 32 bits": (lambda: gemm(stable=2**40 + 1), r"stable is 1099511627777: it must be an integer: 0 \(no promise\)"),
@@ -115,6 +136,19 @@ WRONG = {
     "no array to snap": (lambda: detgemm.snap(None, 64), "array is a NoneType"), "nothing to digest": (lambda: detgemm.digest(None), "NoneType"),
     "snap's leaf": (lambda: detgemm.snap(WHOLE, LONG, dtype="bf16"), "leaf is 18446744073709551744: it must be from 1 to 2.31"),
     "is_snapped's leaf": (lambda: detgemm.is_snapped(WHOLE, LONG, dtype="bf16"), "leaf is 18446744073709551744"),
+    "dtypes of another array": (lambda: gemm(dtypes={"q": "bf16"}), "dtypes names 'q': it must be one of a, b, c, bias, out"),
+    "dtypes without a format": (lambda: gemm(dtypes={"a": 3}), "dtypes names 3 for a: it must be one of bf16"),
+    "dtypes over a format": (lambda: gemm(dtypes={"a": "bf16"}), 'a is to be read as "bf16": its dtype is float32'),
+    "digest over a format": (lambda: detgemm.digest(EYE, "fp16"), 'array is to be read as "fp16": its dtype is float32'),
+    "stream beyond an address": (lambda: gemm(stream=2**64), "stream is 18446744073709551616: it must be"),
+    "stream below zero": (lambda: gemm(stream=-1), "stream is -1: it must be"),
+    "beta without c": (lambda: gemm(beta=0.5), "c is None: it must be given where beta is 0.5"),
+    "continue without c": (lambda: gemm(continue_from_c=True), "c is None: it must be given where continue_from_c is True"),
+    "out of another shape": (lambda: gemm(out=np.ones((3, 7), np.float32)), r"out has the shape \(3, 7\): it must be"),
+    "out of another type": (lambda: gemm(out=np.ones(EYE.shape, np.float16)), "out.dtype is fp16: it must be fp32"),
+    "no capsule": (lambda: gemm(a=Exported(5)), "a could not be exported through DLPack: __dlpack__ returned a int"),
+    "an exporter that fails": (lambda: gemm(a=Exported(KeyError("lost"))), "a could not be exported through DLPack: 'lost'"),
+    "half an interface": (lambda: gemm(a=HalfAnInterface()), "a.__cuda_array_interface__ is incomplete: KeyError 'data'"),
     "threads": (lambda: detgemm.start(2**32 + 1), "threads is 4294967297: it must be from 0, for all, to 2.31 - 1"),
 }
 

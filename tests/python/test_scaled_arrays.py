@@ -240,9 +240,9 @@ def call(**change):
     (dict(a=lambda x: x.view(ml_dtypes.float8_e8m0fnu)), "a.dtype is float8_e8m0fnu: it must be bfloat16"),
     (dict(scale_a=lambda s: s[::-1]), "scale_a.stride is -3: it must not be negative"),
     (dict(scale_a=[1.0]), "scale_a is a list"), (dict(b=lambda x: x[:200]), "a has 300 columns and b has 200 rows"),
-    (dict(continue_from_c=True), "options.c is null"), (dict(backend="metal"), '"metal"'), (dict(activation="swish"), "activation is 'swish'"),
-    (dict(out=np.ones((4, 6), np.float16)), "d.dtype is fp16: the contract needs fp32"),
-    (dict(out=np.ones((6, 6), np.float32)), "a is 4 x 300: it must be 6 x 300")])
+    (dict(continue_from_c=True), "c is None: it must be given"), (dict(backend="metal"), '"metal"'), (dict(activation="swish"), "activation is 'swish'"),
+    (dict(out=np.ones((4, 6), np.float16)), "out.dtype is fp16: it must be fp32"),
+    (dict(out=np.ones((6, 6), np.float32)), r"out has the shape \(6, 6\): it must be \(4, 6\)")])
 def test_a_wrong_product_gets_a_sentence(change, said):
     before = change["out"].copy() if "out" in change else None
     with pytest.raises(detgemm.DetgemmError, match=said):

@@ -46,6 +46,10 @@ std::vector<Control> by_hand() {
        make_backend(sequential_combine())},
       {"many_roots", "16 roots and more are added one after the other", "ranks", kTree,
        make_backend(many_roots())},
+      {"keeps_rows", "a workspace keeps how many rows the call before had", "run_to_run",
+       kNarrowChain, make_backend(keeps_rows())},
+      {"combine_without_c", "beta * C is forgotten where roots are joined", "ranks", kTree,
+       make_backend(combine_without_c())},
       {"equal_nodes", "roots are joined as if their nodes had equal sizes", "shares", kTree,
        make_backend(equal_nodes())},
       {"range_tree", "the tree halves the range of products, not of leaves", "shares", kLongLeaves,
@@ -98,7 +102,7 @@ std::span<const Control> controls() {
     for (const auto planted :
          {crossed_switches(), large_switches(), size_switches(), scalar_switches(), wrong_zeros(),
           stray_accesses(), crowded_calls(), snap_faults(), split_faults(), scale_faults(),
-          mode_faults(), turning_faults()}) {
+          mode_faults(), turning_faults(), stored_faults()}) {
       for (const Planted& one : planted) {
         all.push_back({one.name, one.fault, one.property, one.contract,
                        make_backend({one.name, one.run}), one.full});

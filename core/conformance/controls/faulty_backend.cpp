@@ -27,7 +27,8 @@ class FaultyPlan final : public PlanImpl {
 
   Status combine(Stream, std::span<const TreeRoot> roots, const Operands& operands, Workspace,
                  RunInfo* info) const override {
-    const GemmArguments g = flatten(spec_, operands);
+    GemmArguments g = flatten(spec_, operands);
+    if (fault_.combine_without_c) g.epilogue.beta = 0.0F;
     std::vector<float> values(roots.size());
     for_outputs(g, [&](std::int64_t row, std::int64_t col) {
       for (std::size_t i = 0; i < roots.size(); ++i) {

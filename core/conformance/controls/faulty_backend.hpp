@@ -36,6 +36,7 @@ struct Fault {
   GroupChange groups = nullptr;             ///< what happens to groups; they are right if null
   bool groups_share_scales = false;         ///< all groups take the scales of the first one's B
   const LogProbEngine* log_prob = nullptr;  ///< the honest one if null
+  bool combine_without_c = false;           ///< beta * C is forgotten where roots are joined
 };
 
 /// An engine with the fault; it lives as long as the program.
@@ -123,6 +124,7 @@ std::span<const Planted> scale_faults();
 std::span<const Planted> split_faults();
 std::span<const Planted> mode_faults();
 std::span<const Planted> turning_faults();
+std::span<const Planted> stored_faults();
 
 /// A fault in problems of many groups alone.
 struct PlantedInGroups {
@@ -172,6 +174,8 @@ Fault contracted_epilogue();
 Fault reads_c();
 Fault groups_share_scales();
 Fault keeps_b_in_workspace();
+Fault combine_without_c();
+Fault keeps_rows();
 Fault writes_5000_past_d();
 Fault device_d_in_32_bits();
 Fault writes_70000_past_d();

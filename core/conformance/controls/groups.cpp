@@ -93,6 +93,29 @@ void writes_nobodys(const GroupedArguments& p, std::int64_t group, GemmArguments
   g.m = p.all.m - s.begin;
 }
 
+// What follows the accumulator, and how operands are stored.
+void forgets_alpha(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
+  if (by_rows(p)) g.epilogue.alpha = 1.0F;
+}
+void first_bias(const GroupedArguments& p, std::int64_t, GemmArguments& g) { g.bias = p.all.bias; }
+void empty_without_bias(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
+  if (p.kind == GroupKind::k_grouped && g.k == 0) g.epilogue.has_bias = false;
+}
+/// A distance of 0 is taken for that of packed arrays. All groups but the first would read what
+/// follows, which is not theirs: their order stands for it.
+void shared_b(const GroupedArguments& p, std::int64_t group, GemmArguments& g) {
+  if (p.kind == GroupKind::batched && p.distance.b == 0 && group > 0) other_reduction(g);
+}
+void in_place(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
+  if (by_rows(p) && g.c != nullptr && g.c == g.d) other_reduction(g);
+}
+void last_of_many(const GroupedArguments& p, std::int64_t group, GemmArguments& g) {
+  if (p.kind == GroupKind::batched && p.groups > 64 && group == p.groups - 1) other_reduction(g);
+}
+void by_bias(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
+  if (p.kind == GroupKind::k_grouped && g.epilogue.has_bias) other_reduction(g);
+}
+
 constexpr std::array kGroupFaults{
     PlantedInGroups{"group_size_switch", "groups of more than 2 rows are added in another order",
                     "group_neighbours", kNarrowChain, by_size},
@@ -125,6 +148,22 @@ constexpr std::array kGroupFaults{
                     kWideChainOut, blocks_from_start},
     PlantedInGroups{"skips_empty", "a group without products is not written", "group_empty",
                     kGroupFold, skips_empty},
+    PlantedInGroups{"group_alpha", "alpha is forgotten in groups", "group_neighbours", kWideChain,
+                    forgets_alpha},
+    PlantedInGroups{"group_bias", "all groups have the first one's bias", "group_order",
+                    kNarrowChain, first_bias},
+    PlantedInGroups{"empty_group_bias", "a group without products forgets its bias", "group_empty",
+                    kWideChain, empty_without_bias},
+    PlantedInGroups{"shared_b", "a B that all groups share means another order", "group_padding",
+                    kNarrowChain, shared_b},
+    PlantedInGroups{"group_in_place", "groups whose D is C are added in another order",
+                    "group_ranks", kNarrowChain, in_place},
+    PlantedInGroups{"last_of_many",
+                    "the last of more than 64 batched groups is added in another "
+                    "order",
+                    "group_count", kNarrowChain, last_of_many},
+    PlantedInGroups{"segment_bias", "segments of products with a bias are added in another order",
+                    "group_cuts", kWideChainOut, by_bias},
     PlantedInGroups{"writes_nobodys_rows", "rows after the last group are computed", "group_empty",
                     kNarrowChain, writes_nobodys},
 };

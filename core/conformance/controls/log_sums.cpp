@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "core/conformance/controls/control.hpp"
 #include "core/conformance/controls/faulty_backend.hpp"
@@ -111,12 +112,20 @@ class BatchSwitch final : public Wrapped {
   }
 };
 
+/// The faults below show where every result is.
+bool all_requested(const LogProbOutputs& outputs) {
+  return outputs.logp != nullptr && outputs.target_logit != nullptr && outputs.lse != nullptr &&
+         outputs.entropy != nullptr && outputs.saved_k != nullptr && outputs.saved_r != nullptr;
+}
+
 /// Each shard's nodes are joined first, and then the shards in rank order.
 class RankOrder final : public Wrapped {
   Status join(Stream stream, std::int64_t t, std::span<const LogShard> shards,
               const LogProbRows& rows, const LogProbOutputs& outputs,
               Workers workers) const override {
-    if (shards.size() < 2) return right().join(stream, t, shards, rows, outputs, workers);
+    if (shards.size() < 2 || !all_requested(outputs)) {
+      return right().join(stream, t, shards, rows, outputs, workers);
+    }
     for (std::int64_t row = 0; row < t; ++row) {
       LogNode root = absent_node();
       const std::int64_t id = token(rows.targets, row, 0);
@@ -145,11 +154,49 @@ class Difference final : public Wrapped {
               const LogProbRows& rows, const LogProbOutputs& outputs,
               Workers workers) const override {
     const Status status = right().join(stream, t, shards, rows, outputs, workers);
-    for (std::int64_t row = 0; row < t; ++row) {
+    for (std::int64_t row = 0; all_requested(outputs) && row < t; ++row) {
       if (token(rows.targets, row, 0) < 0 || !(std::fabs(outputs.lse[row]) < kLogLimit)) continue;
       outputs.logp[row] = outputs.target_logit[row] - outputs.lse[row];
     }
     return status;
+  }
+};
+
+/// Targets are read as if they were of 32 bits and followed each other.
+class PackedTargets final : public Wrapped {
+  static LogProbRows packed(LogProbRows rows) {
+    rows.targets.type = OffsetType::i32;
+    rows.targets.row_stride = 1;
+    return rows;
+  }
+  Status nodes(Stream stream, const ConstMatrix& logits, const LogProbRows& rows,
+               const LogShard& shard, Workers workers) const override {
+    return right().nodes(stream, logits, packed(rows), shard, workers);
+  }
+  Status join(Stream stream, std::int64_t t, std::span<const LogShard> shards,
+              const LogProbRows& rows, const LogProbOutputs& outputs,
+              Workers workers) const override {
+    return right().join(stream, t, shards, packed(rows), outputs, workers);
+  }
+};
+
+/// Columns are counted in 16 bits: those beyond are left out.
+class ShortVocabulary final : public Wrapped {
+  Status nodes(Stream stream, const ConstMatrix& logits, const LogProbRows& rows,
+               const LogShard& shard, Workers workers) const override {
+    constexpr std::int64_t kEnd = 65'536;
+    if (logits.cols <= kEnd || logits.dtype != DType::fp32 || shard.begin != 0) {
+      return right().nodes(stream, logits, rows, shard, workers);
+    }
+    std::vector<float> kept(static_cast<std::size_t>(logits.rows * logits.cols), -HUGE_VALF);
+    const LogitRows all(logits);
+    for (std::int64_t i = 0; i < logits.rows; ++i) {
+      for (std::int64_t j = 0; j < kEnd; ++j) {
+        kept[static_cast<std::size_t>(i * logits.cols + j)] = all.get(i, j);
+      }
+    }
+    return right().nodes(stream, row_major(kept.data(), logits.rows, logits.cols, DType::fp32),
+                         rows, shard, workers);
   }
 };
 
@@ -174,6 +221,10 @@ const std::array kLogFaults{
                       "log_prob_reference", kNarrowChain, only<HostLogProb<Rows<own_maximum>>>()},
     PlantedInLogProbs{"logit_less_lse", "the log-sum-exp is subtracted from the logit",
                       "log_prob_reference", kWide, only<Difference>()},
+    PlantedInLogProbs{"packed_targets", "targets are taken for packed numbers of 32 bits",
+                      "log_prob_rows", kWide, only<PackedTargets>()},
+    PlantedInLogProbs{"short_vocabulary", "columns from 65,536 on are left out",
+                      "log_prob_reference", kWide, only<ShortVocabulary>()},
 };
 
 }  // namespace

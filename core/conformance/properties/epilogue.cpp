@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <vector>
 
 #include "core/conformance/format.hpp"
 #include "core/conformance/properties/crossing.hpp"
@@ -150,6 +151,19 @@ void activation_part(Case& c, const Request& plain, Activation activation) {
   c.same(expected, got->d, std::string(name(activation)) + " of alpha * acc");
 }
 
+/// What C and a bias may hold: zeros, Inf, NaN of two kinds, a subnormal.
+std::array<std::uint32_t, 8> special_addends(DType type) {
+  const Format f = format_of(type);
+  return {0U,
+          f.sign_bit(),
+          f.beyond_max(),
+          canonical_nan(type),
+          encode(-2.0, type),
+          f.sign_bit(),
+          f.sign_bit() | f.beyond_max() | 1U,
+          f.sign_bit() | 3U};
+}
+
 /// Zeros of both signs, Inf and NaN through every operation: neither alpha = 0 nor a zero C is
 /// special, and C is not read where beta is -0.
 void special_part(Case& c, DType output) {
@@ -167,9 +181,7 @@ void special_part(Case& c, DType output) {
   spec.alpha = alphas[turn % alphas.size()];
   spec.beta = turn % 2 == 0 ? 1.0F : -0.0F;
   spec.activation = turn % 4 < 2 ? Activation::none : Activation::relu;
-  const Format f = format_of(output);
-  const std::array addends{
-      0U, f.sign_bit(), f.beyond_max(), canonical_nan(output), encode(-2.0, output), f.sign_bit()};
+  const std::array addends = special_addends(output);
   request.c = Elements(output, shape.m, shape.n);
   Elements expected(output, shape.m, shape.n);
   for (std::int64_t i = 0; i < shape.m; ++i) {
@@ -185,7 +197,28 @@ void special_part(Case& c, DType output) {
     }
   }
   const auto got = c.run(request);
-  if (got) c.same(expected, got->d, "zeros, Inf and NaN in " + describe(request));
+  if (!got || !c.same(expected, got->d, "zeros, Inf and NaN in " + describe(request))) return;
+
+  constexpr std::array types{DType::bf16, DType::fp16, DType::fp32};
+  spec.beta = 0.0F;
+  spec.bias = types[turn % types.size()];
+  if (!c.engine().supports(sized(request))) return;
+  const std::array numbers = special_addends(*spec.bias);
+  request.bias = Elements(*spec.bias, 1, shape.n);
+  for (std::int64_t j = 0; j < shape.n; ++j) {
+    const std::uint32_t bits = numbers[static_cast<std::size_t>(j) % numbers.size()];
+    request.bias.set(0, j, bits);
+    for (std::int64_t i = 0; i < shape.m; ++i) {
+      const Terms t{spec.alpha, as_float(acc->d.get(i, j)),
+                    0.0F,       0.0F,
+                    true,       static_cast<float>(decode(bits, *spec.bias))};
+      float y = 0.0F;
+      activated_by_rule(spec.activation, separate(t), y);
+      expected.set(i, j, rounded(y, output));
+    }
+  }
+  const auto biased = c.run(request);
+  if (biased) c.same(expected, biased->d, "zeros, Inf and NaN in " + describe(request));
 }
 
 /// Whether an engine that takes no epilogue could run this: a pass would then say nothing of one.
@@ -233,14 +266,27 @@ void empty_part(Case& c, DType output) {
   }
 }
 
+/// Further scalars, a few in each case: what a program may have a path of its own for.
+constexpr std::array kMoreScalars{
+    -0.5F, 0.25F,  -0.25F,         8.0F,           -8.0F,    -4.0F,     3.0F,      -3.0F,
+    16.0F, 0.125F, 0.1F,           10.0F,          -10.0F,   100.0F,    0.75F,     1.5F,
+    -1.5F, 2.5F,   255.0F,         256.0F,         0x1p100F, -0x1p126F, 0x1p-126F, 0x1p-149F,
+    1e-3F, 1e4F,   0x1.fffffep-1F, 0x1.000002p+0F, 6.0F,     -0.125F};
+constexpr std::size_t kMorePerCase = 8;
+
 /// Scalars that look special: each as alpha and as beta, with the others around it.
 void scalar_part(Case& c, const Request& plain, const Elements& acc, DType output) {
-  const auto count = kSpecialScalars.size();
+  std::vector<float> scalars(kSpecialScalars.begin(), kSpecialScalars.end());
+  for (std::size_t i = 0; i < kMorePerCase; ++i) {
+    const std::size_t at = static_cast<std::size_t>(c.index()) * kMorePerCase + i;
+    scalars.push_back(kMoreScalars[at % kMoreScalars.size()]);
+  }
+  const auto count = scalars.size();
   for (std::size_t which = 0; which < 2 * count; ++which) {
     Request request = plain;
     GemmSpec& spec = request.spec;
     spec.contract = c.with_output(output);
-    const float special = kSpecialScalars[which % count];
+    const float special = scalars[which % count];
     const bool is_beta = which >= count;
     spec.alpha = is_beta ? (which % 2 == 0 ? 1.0F : 0.3F) : special;
     spec.beta = is_beta ? special : (which % 2 == 0 ? 0.0F : 1.0F);

@@ -22,19 +22,42 @@ ScaleArray noise(Case& c, const ScaleArray& like, std::int64_t rows) {
   return draw_scales(c.random(), ScaleValues::bits, rows, like.values.cols, like.type, 1);
 }
 
-/// Whether the engine adds C to groups and to single products.
-bool computes_addends(Case& c) {
+/// Whether the engine computes this in groups of each kind that has rows, and alone.
+bool computes(Case& c, const GemmSpec& gemm) {
   GroupedSpec spec;
-  spec.gemm.contract = c.contract();
+  spec.gemm = gemm;
   spec.gemm.n = 8;
   spec.gemm.k = 64;
-  spec.gemm.beta = kBetaOfC;
   spec.groups = 2;
   for (const GroupKind kind : {GroupKind::batched, GroupKind::m_grouped, GroupKind::m_masked}) {
     spec.kind = kind;
-    if (!c.engine().supports_grouped(spec)) return false;
+    if (!validate(spec) || !c.engine().supports_grouped(spec)) return false;
   }
   return c.engine().supports(spec.gemm).ok();
+}
+
+/// What the accumulator of every group starts from and what follows it, as far as the engine
+/// computes it: continue, alpha, a bias of each group's own, an activation, scales of lines.
+GemmSpec draw_epilogue(Case& c) {
+  GemmSpec spec;
+  spec.contract = c.contract();
+  const auto if_computed = [&](auto&& change) {
+    GemmSpec changed = spec;
+    change(changed);
+    if (computes(c, changed)) spec = changed;
+  };
+  if (c.index() % 3 == 0) {
+    if_computed([](GemmSpec& s) { s.continue_from_c = true; });
+    return spec;
+  }
+  if (c.index() % 3 == 2) {
+    if_computed([](GemmSpec& s) { s.line_scales = true; });
+    return spec;
+  }
+  if_computed([](GemmSpec& s) { s.alpha = -1.7F; });
+  if_computed([](GemmSpec& s) { s.bias = DType::fp32; });
+  if_computed([](GemmSpec& s) { s.activation = Activation::silu; });
+  return spec;
 }
 
 }  // namespace
@@ -61,10 +84,14 @@ std::optional<std::vector<Expert>> draw_experts(Case& c, std::size_t count) {
       tiles ? c.random().between(65, 96) : c.random().between(2, c.full() ? 70 : 9);
   const std::int64_t k =
       c.random().between(c.stretch() + 1, c.stretch() * (tiles ? 2 : (c.full() ? 8 : 3)));
-  const bool adds_c = c.index() % 3 != 0 && computes_addends(c);
+  GemmSpec spec = draw_epilogue(c);
+  GemmSpec with_c = spec;
+  with_c.beta = kBetaOfC;
+  const bool adds_c = c.index() % 3 != 0 && computes(c, with_c);
   // Rows change their groups, so each row of A has scales of its own.
-  const bool scaled = c.contract().reduction.kind == ReductionKind::scaled;
-  const std::int64_t leaves = c.contract().leaves(k);
+  const bool scaled = spec.reads_scales();
+  spec.k = k;
+  const std::int64_t leaves = spec.scale_leaves();
   const ScaleType type = scaled && c.random().one_in(3) ? ScaleType::e8m0 : ScaleType::fp32;
   const std::int64_t per = scaled && c.random().one_in(3) ? 128 : 1;
   std::vector<Expert> experts;
@@ -75,11 +102,19 @@ std::optional<std::vector<Expert>> draw_experts(Case& c, std::size_t count) {
                                   ? (tiles ? c.random().between(65, 96) : c.random().between(1, 14))
                                   : c.random().between(1, 5);
     expert.request = c.draw({none ? 0 : rows, n, k});
+    expert.request.spec = spec;
+    if (spec.bias) {
+      // Of the size of what rounding leaves of residues.
+      expert.request.bias = draw_normal(c.random(), *spec.bias, 1, n, 0x1p-8);
+    }
     if (scaled) {
       const ScaleValues values = ScaleValues::moderate;
       expert.request.scale_a =
           draw_scales(c.random(), values, expert.request.a.rows, leaves, type, 1);
       expert.request.scale_b = draw_scales(c.random(), values, n, leaves, type, per);
+    }
+    if (spec.continue_from_c) {
+      expert.request.c = draw_normal(c.random(), DType::fp32, expert.request.a.rows, n, 0x1p-8);
     }
     auto alone = c.run(expert.request);
     if (!alone) return std::nullopt;
@@ -105,6 +140,18 @@ std::vector<Group> whole_groups(const std::vector<Expert>& experts) {
   std::vector<Group> groups;
   for (std::size_t i = 0; i < experts.size(); ++i) groups.push_back(whole_group(experts, i));
   return groups;
+}
+
+void draw_operations(Case& c, GroupedSpec& spec) {
+  for (Op GemmSpec::*op : {&GemmSpec::op_a, &GemmSpec::op_b}) {
+    GroupedSpec other = spec;
+    Op& changed = other.gemm.*op;
+    changed = changed == Op::none ? Op::transpose : Op::none;
+    other.gemm.n = 8;
+    other.gemm.k = spec.kind == GroupKind::k_grouped ? 0 : 64;
+    other.groups = 2;
+    if (c.random().one_in(2) && c.engine().supports_grouped(other)) spec.gemm.*op = changed;
+  }
 }
 
 bool same_rows(Case& c, const std::vector<Expert>& experts, const Arrangement& arrangement,
@@ -167,7 +214,15 @@ bool same_rows(Case& c, const std::vector<Expert>& experts, const Arrangement& a
     const auto size = static_cast<std::int64_t>(rows.size());
     request.offsets.push_back(masked ? size : begins[g] + size + arrangement.padding);
   }
-  if (stacked) request.spec.gemm.op_b = c.random().one_in(2) ? Op::transpose : Op::none;
+  if (one.spec.bias) {
+    request.bias = Elements(*one.spec.bias, count, n);
+    for (std::int64_t g = 0; g < count; ++g) {
+      const Group& group = arrangement.groups[static_cast<std::size_t>(g)];
+      paste_rows(request.bias, g, experts[group.expert].request.bias);
+    }
+  }
+  draw_operations(c, request.spec);
+  request.in_place = reads_c && one.c.dtype == one.spec.contract.output && c.random().one_in(2);
   draw_layouts(c.random(), request);
   const auto got = c.run(request);
   if (!got) return false;
@@ -176,7 +231,7 @@ bool same_rows(Case& c, const std::vector<Expert>& experts, const Arrangement& a
   const auto untouched = [&](std::int64_t begin, std::int64_t end) {
     Elements rows(expected.dtype, end - begin, n);
     std::fill(rows.bytes.begin(), rows.bytes.end(), request.fill);
-    paste_rows(expected, begin, rows);
+    paste_rows(expected, begin, request.in_place ? row_slice(request.c, begin, end) : rows);
   };
   for (std::size_t g = 0; g < arrangement.groups.size(); ++g) {
     const auto& [expert, rows] = arrangement.groups[g];

@@ -45,6 +45,9 @@ struct Arrangement {
   OffsetType type = OffsetType::i32;
 };
 
+/// Another operation on A, on B or on both, of those that the engine computes for such groups.
+void draw_operations(Case& c, GroupedSpec& spec);
+
 /// Computes all groups in one call and compares every row with what it was by itself. Rows of no
 /// group must be untouched. False after a difference, a refusal or a failure, which are recorded.
 bool same_rows(Case& c, const std::vector<Expert>& experts, const Arrangement& arrangement,

@@ -46,6 +46,7 @@ struct Products {
     r.b = b;
     r.offsets = ends;
     r.type = c.random().one_in(2) ? OffsetType::i32 : OffsetType::i64;
+    draw_operations(c, r.spec);
     draw_layouts(c.random(), r);
     return r;
   }
@@ -55,6 +56,61 @@ struct Products {
 /// cdna2 flushes.
 bool zeros_change_nothing(const Contract& contract) {
   return contract.arithmetic != Arithmetic::cdna2;
+}
+
+/// What the engine can do after the accumulator of segments that continue: alpha, and a bias.
+GemmSpec last_of_parts(Case& c) {
+  GroupedSpec spec;
+  spec.gemm.contract = c.contract();
+  spec.gemm.n = 8;
+  spec.gemm.op_a = Op::transpose;
+  spec.gemm.continue_from_c = true;
+  spec.kind = GroupKind::k_grouped;
+  spec.groups = 2;
+  const auto if_computed = [&](auto&& change) {
+    GroupedSpec changed = spec;
+    change(changed.gemm);
+    GemmSpec alone = changed.gemm;
+    alone.continue_from_c = false;
+    if (c.engine().supports_grouped(changed) && c.engine().supports(alone)) spec = changed;
+  };
+  if_computed([](GemmSpec& s) { s.alpha = -1.7F; });
+  if_computed([](GemmSpec& s) { s.bias = DType::fp32; });
+  return spec.gemm;
+}
+
+/// The groups of `products`, of which group 2 alone has any, with C and a bias each.
+void with_addends(Case& c, const Products& products, const Request& full, const Request& none) {
+  GroupedRequest request = products.request(c);
+  GemmSpec& spec = request.spec.gemm;
+  spec.beta = 0.7F;
+  spec.bias = DType::fp32;
+  GroupedSpec sized_spec = request.spec;
+  sized_spec.gemm.n = 8;
+  sized_spec.groups = 2;
+  if (!c.engine().supports_grouped(sized_spec)) spec.bias.reset(), sized_spec.gemm.bias.reset();
+  if (!c.engine().supports_grouped(sized_spec)) return;
+  const DType output = c.contract().output;
+  const std::int64_t m = full.a.rows, n = full.b.cols;
+  Elements expected(output, 0, n);
+  request.c = Elements(output, 0, n);
+  if (spec.bias) request.bias = Elements(DType::fp32, 0, n);
+  for (std::size_t g = 0; g < products.ends.size(); ++g) {
+    Request alone = g == 2 ? full : none;
+    alone.spec.beta = spec.beta;
+    alone.spec.bias = spec.bias;
+    alone.c = draw_normal(c.random(), output, m, n);
+    append(request.c, alone.c);
+    if (spec.bias) {
+      alone.bias = draw_normal(c.random(), DType::fp32, 1, n);
+      append(request.bias, alone.bias);
+    }
+    const auto part = c.run(alone);
+    if (!part) return;
+    append(expected, part->d);
+  }
+  const auto got = c.run(request);
+  if (got) c.same(expected, got->d, "groups without products, with C and a bias");
 }
 
 }  // namespace
@@ -76,25 +132,35 @@ void group_cuts(Case& c) {
   const bool fold = contract.reduction.kind == ReductionKind::fold;
   const std::int64_t unit = fold ? contract.reduction.leaf_k : contract.k_block;
   const std::int64_t m = c.random().between(2, 6), n = c.random().between(2, 7);
-  constexpr int kGroups = 3, kCalls = 3;
+  constexpr int kCalls = 3;
+  const std::size_t count = c.full() ? 7 : 3;
+  const GemmSpec last_part = last_of_parts(c);
   std::vector<Request> groups;
-  Elements whole(contract.output, 0, n);
-  for (int g = 0; g < kGroups; ++g) {
-    const std::int64_t units = std::max<std::int64_t>(5, 2 * c.stretch() / unit);
+  Elements whole(contract.output, 0, n), biases(DType::fp32, 0, n);
+  for (std::size_t g = 0; g < count; ++g) {
+    const std::int64_t most = std::max<std::int64_t>(5, 2 * c.stretch() / unit);
+    const std::int64_t units = c.full() && g == 0 ? 6 * most : most;
     Request request = c.draw({m, n, c.random().between(2 * unit + 1, units * unit)});
+    request.spec = last_part;
+    request.spec.continue_from_c = false;
     request.spec.op_a = Op::transpose;
+    if (last_part.bias) {
+      request.bias = draw_normal(c.random(), DType::fp32, 1, n, 0x1p-8);
+      append(biases, request.bias);
+    }
     const auto alone = c.run(request);
     if (!alone) return;
     append(whole, alone->d);
     if (g == 0) c.check_order_matters(request, alone->d);
     groups.push_back(std::move(request));
   }
-  std::vector<std::int64_t> done(kGroups, 0);
-  Elements sum(DType::fp32, kGroups * m, n);  // +0, from which an uncut product starts
+  std::vector<std::int64_t> done(count, 0);
+  // +0, from which an uncut product starts
+  Elements sum(DType::fp32, static_cast<std::int64_t>(count) * m, n);
   for (int call = 0; call < kCalls; ++call) {
     const bool last = call + 1 == kCalls;
     Products x(groups.front());
-    for (std::size_t g = 0; g < kGroups; ++g) {
+    for (std::size_t g = 0; g < count; ++g) {
       const std::int64_t k = groups[g].a.cols;
       const std::int64_t left = (k - done[g] + unit - 1) / unit;
       const std::int64_t end = last ? k : std::min(k, done[g] + c.random().between(0, left) * unit);
@@ -105,8 +171,14 @@ void group_cuts(Case& c) {
     }
     GroupedRequest request = x.request(c);
     request.options = groups.front().options;
-    request.spec.gemm.contract = last ? contract : c.with_output(DType::fp32);
-    request.spec.gemm.continue_from_c = true;
+    GemmSpec& spec = request.spec.gemm;
+    spec.contract = last ? contract : c.with_output(DType::fp32);
+    spec.continue_from_c = true;
+    if (last) {  // it alone has the epilogue
+      spec.alpha = last_part.alpha;
+      spec.bias = last_part.bias;
+      request.bias = biases;
+    }
     request.c = sum;
     request.in_place = request.spec.gemm.contract.output == DType::fp32 && c.random().one_in(2);
     const auto output = c.run(request);
@@ -114,7 +186,7 @@ void group_cuts(Case& c) {
     sum = output->d;
   }
   c.same(whole, sum,
-         std::to_string(kCalls) + " micro-batches of " + std::to_string(kGroups) + " groups");
+         std::to_string(kCalls) + " micro-batches of " + std::to_string(count) + " groups");
 }
 
 /// Groups without rows write nothing, and groups without products give what K = 0 gives.
@@ -150,6 +222,7 @@ void group_empty(Case& c) {
   const auto got = c.run(products.request(c));
   if (!got || !c.same(expected, got->d, "groups without products")) return;
   c.count_discriminating();  // D was filled with NaN
+  with_addends(c, products, full, none);
 }
 
 }  // namespace detgemm::conformance

@@ -23,6 +23,37 @@ void shuffle(Case& c, std::vector<T>& list) {
   }
 }
 
+/// Batched groups that all have one A, or one B: the distance to the next group's is then 0.
+void shared_operands(Case& c) {
+  if (c.contract().reduction.kind == ReductionKind::scaled) return;  // its scales are not shared
+  if (!computes_groups(c, GroupKind::batched)) return;
+  constexpr std::int64_t kGroups = 3;
+  const Shape shape{c.random().between(2, 9), c.random().between(2, 9), 2 * c.stretch() + 3};
+  for (const bool shares_a : {true, false}) {
+    const Request all =
+        c.draw({shape.m * (shares_a ? 1 : kGroups), shape.n * (shares_a ? kGroups : 1), shape.k});
+    const auto product = c.run(all);
+    if (!product) return;
+    GroupedRequest request;
+    request.spec.gemm.contract = c.contract();
+    request.options = all.options;
+    request.offsets.assign(kGroups, 0);
+    request.a = all.a;
+    request.shares_a = shares_a;
+    request.shares_b = !shares_a;
+    request.b = Elements(all.b.dtype, shares_a ? kGroups * shape.k : shape.k, shape.n);
+    Elements expected(product->d.dtype, kGroups * shape.m, shape.n);
+    for (std::int64_t g = 0; g < (shares_a ? kGroups : 1); ++g) {
+      paste_rows(request.b, g * shape.k, col_slice(all.b, g * shape.n, (g + 1) * shape.n));
+      paste_rows(expected, g * shape.m, col_slice(product->d, g * shape.n, (g + 1) * shape.n));
+    }
+    draw_layouts(c.random(), request);
+    const auto got = c.run(request);
+    if (!got) return;
+    if (!c.same(expected, got->d, shares_a ? "groups that share A" : "groups that share B")) return;
+  }
+}
+
 }  // namespace
 
 /// Rows of a group in another order, and some of them alone.
@@ -74,6 +105,19 @@ void group_count(Case& c) {
     x.groups[count / 2] = whole_group(*experts, 0);
     x.type = any_type(c);
     if (!same_rows(c, *experts, x, std::to_string(count) + " groups")) return;
+    if (count < 130 || c.index() % 3 == 2) continue;  // whole tiles would take seconds
+    // The last group of many, and the kinds whose groups all have an array of their own.
+    x.groups.back() = whole_group(*experts, 0);
+    for (const GroupKind kind : {GroupKind::m_grouped, GroupKind::m_masked, GroupKind::batched}) {
+      x.kind = kind;
+      if (count > 130 && kind != GroupKind::m_grouped) break;
+      if (!c.full() && kind != (c.index() == 0 ? GroupKind::m_masked : GroupKind::batched))
+        continue;
+      if (computes_groups(c, kind) &&
+          !same_rows(c, *experts, x, std::to_string(count) + " groups, the last one too")) {
+        return;
+      }
+    }
   }
   check_order_matters(c, *experts);
 }
@@ -84,7 +128,8 @@ void group_padding(Case& c) {
   if (!computes_groups(c, GroupKind::m_grouped)) return;
   const auto experts = draw_experts(c, 4);
   if (!experts) return;
-  for (const std::int64_t rows : {0, 1, 3, 64, 100}) {
+  for (const std::int64_t rows : {0, 1, 3, 64, 100, 300}) {
+    if (rows == 300 && !c.full()) break;
     Arrangement x{whole_groups(*experts), rows, rows / 2};
     x.type = any_type(c);
     if (!same_rows(c, *experts, x, std::to_string(rows) + " rows of padding")) return;
@@ -100,6 +145,7 @@ void group_padding(Case& c) {
     }
   }
   check_order_matters(c, *experts);
+  shared_operands(c);
 }
 
 /// Eight experts on 1, 2, 4 and 8 ranks, each with the rows that were sent to it, in another order.

@@ -7,9 +7,18 @@
 
 namespace detgemm::conformance {
 
-std::vector<std::int64_t> tail_lengths(const Contract& contract) {
+std::vector<std::int64_t> tail_lengths(const Contract& contract, Level level) {
   std::vector<std::int64_t> lengths;
-  for (std::int64_t k = 1; k <= 2 * contract.k_block + 1; ++k) lengths.push_back(k);
+  // Loops are unrolled by more than a step: with --full every residue of 128, and of 1,024 those at
+  // its ends.
+  const std::int64_t last =
+      std::max<std::int64_t>(2 * contract.k_block, level == Level::full ? 128 : 0);
+  for (std::int64_t k = 1; k <= last + 1; ++k) lengths.push_back(k);
+  for (const std::int64_t whole : {256, 512, 1024}) {
+    for (std::int64_t k = whole - 1; level == Level::full && k <= whole + 1; ++k) {
+      lengths.push_back(k);
+    }
+  }
   const std::int64_t leaf =
       contract.reduction.leaf_k != 0 ? contract.reduction.leaf_k : 4 * contract.k_block;
   for (const std::int64_t around : {leaf, 2 * leaf, 3 * leaf}) {
@@ -21,7 +30,7 @@ std::vector<std::int64_t> tail_lengths(const Contract& contract) {
 /// A K that ends inside a step equals the same K with explicit zeros to the step's end in both
 /// operands, and to the leaf's end.
 void k_tails(Case& c) {
-  const auto lengths = tail_lengths(c.contract());
+  const auto lengths = tail_lengths(c.contract(), c.full() ? Level::full : Level::quick);
   const std::int64_t k = lengths[static_cast<std::size_t>(c.index()) % lengths.size()];
   const std::int64_t leaf = c.contract().reduction.leaf_k;
   const Request request = c.draw({c.random().between(1, 6), c.random().between(1, 12), k});

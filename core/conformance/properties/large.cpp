@@ -138,6 +138,8 @@ void long_k(Case& c) {
       c.draw(shape, c.random().one_in(2) ? Distribution::residue : Distribution::normal);
   request.spec.contract = c.with_output(DType::fp32);
   request.options = {};  // all workers: where outputs are few, a long K is what they could share
+  if (c.random().one_in(2)) request.spec.op_a = request.spec.op_b = Op::transpose;
+  if (!c.engine().supports(sized(request))) request.spec.op_a = request.spec.op_b = Op::none;
   const auto got = c.run(request);
   if (!got) return;
   if (!c.has_oracle()) {
@@ -172,12 +174,39 @@ constexpr std::array kTurns{
     Turn{4'000, 70, kFew},     Turn{66'000, 2, kFew},     Turn{2, 66'000, kFew},
 };
 
+/// With --full further ones: the extents that models have, alone and together.
+constexpr std::array kFullTurns{
+    Turn{8, 4096, 64, true}, Turn{4096, 12, 64, true}, Turn{16, 24, 4096, true},
+    Turn{3, 5, 1024, true},  Turn{96, 96, 96, true},   Turn{2048, 40, 32, true},
+};
+
 /// In --quick a contract has three of them, and another contract has others.
 const Turn& turn_of(Case& c, std::int64_t number) {
   const auto count = static_cast<std::int64_t>(kTurns.size());
+  if (number >= count) return kFullTurns[static_cast<std::size_t>(number - count)];
   const auto first = static_cast<std::int64_t>(c.contract().digest() % kTurns.size());
   if (!c.full()) number = number == 0 ? 0 : first + 7 * number;
   return kTurns[static_cast<std::size_t>(number % count)];
+}
+
+/// Whatever is far from its first element: a bias of many columns, a C of many rows, operations.
+void add_far_addends(Case& c, const Shape& shape, Request& request) {
+  const auto if_supported = [&](auto&& change) {
+    GemmSpec spec = sized(request);
+    change(spec);
+    if (!c.engine().supports(spec)) return false;
+    change(request.spec);
+    return true;
+  };
+  const DType output = request.spec.contract.output;
+  if (shape.n > 1000 && if_supported([](GemmSpec& spec) { spec.bias = DType::fp32; })) {
+    request.bias = draw_normal(c.random(), DType::fp32, 1, shape.n, kResidue);
+  }
+  if (shape.m > 1000 && if_supported([](GemmSpec& spec) { spec.beta = 1.0F; })) {
+    request.c = draw_normal(c.random(), output, shape.m, shape.n, kResidue);
+  }
+  if (c.random().one_in(2)) if_supported([](GemmSpec& spec) { spec.op_a = Op::transpose; });
+  if (c.random().one_in(2)) if_supported([](GemmSpec& spec) { spec.op_b = Op::transpose; });
 }
 
 void turning_point(Case& c, const Turn& turn) {
@@ -193,17 +222,20 @@ void turning_point(Case& c, const Turn& turn) {
   Request request = c.draw(shape, Distribution::residue);
   request.options = {};  // all workers
   if (shape.m * shape.n < 8) request.spec.contract = c.with_output(DType::fp32);
+  add_far_addends(c, shape, request);
   const auto whole = c.run(request);
   if (!whole) return;
   // In several rows and columns, the first and the last ones among them.
   std::vector<std::int64_t> rows{0, shape.m / 2, shape.m - 1};
-  for (int i = 0; i < 3; ++i) rows.push_back(c.random().below(shape.m));
+  for (int i = 0; i < (c.full() ? 9 : 3); ++i) rows.push_back(c.random().below(shape.m));
   Request some = rows_of(request, rows);
   const std::int64_t cols = std::min<std::int64_t>(shape.n, 40);
   const std::int64_t begin = c.random().below(shape.n - cols + 1);
   for (const std::int64_t from : {std::int64_t{0}, begin, shape.n - cols}) {
     Request part = some;
     part.b = col_slice(request.b, from, from + cols);
+    if (part.c.rows > 0) part.c = col_slice(some.c, from, from + cols);
+    if (part.bias.cols > 0) part.bias = col_slice(request.bias, from, from + cols);
     const auto expected = c.has_oracle() ? c.run_oracle(part) : c.run(part);
     if (!expected) return;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -222,8 +254,9 @@ void turning_point(Case& c, const Turn& turn) {
 }  // namespace
 
 std::int64_t large_cases(const Contract&, Level level) {
-  return level == Level::full ? kFullOutputs + static_cast<std::int64_t>(kTurns.size())
-                              : kQuickOutputs + 3;
+  return level == Level::full
+             ? kFullOutputs + static_cast<std::int64_t>(kTurns.size() + kFullTurns.size())
+             : kQuickOutputs + 3;
 }
 
 /// Outputs of many tiles are those of small calls, and a long K is added as a short one.

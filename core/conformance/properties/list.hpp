@@ -56,6 +56,8 @@ std::int64_t combination_cases(const Contract& contract, Level level);
 /// Those of many outputs, and the turning points.
 std::int64_t large_cases(const Contract& contract, Level level);
 /// The values of K that `k_tails` tests, one per case.
-std::vector<std::int64_t> tail_lengths(const Contract& contract);
+std::vector<std::int64_t> tail_lengths(const Contract& contract, Level level);
+/// A part of `specials`: how sums become numbers of a narrow output.
+void last_store(Case& c, DType output);
 
 }  // namespace detgemm::conformance

@@ -21,8 +21,27 @@ struct Rows {
   Elements scales;
 };
 
+/// The vocabulary of a model, beyond what 16 bits count.
+constexpr std::int64_t kModelV = 70'000;
+
 /// What is compared of each row, as words: logp, x_t, lse, H, K, R.
 constexpr std::int64_t kWords = 6;
+constexpr std::int64_t kEntropyWord = 3;
+
+/// Now and then one number at an edge of the rules, and rows of which one column or none is left.
+void draw_edges(Case& c, Elements& logits, std::int64_t row) {
+  constexpr double kEdges[] = {65536, -65536, 66048, -66048, -0.0, 0x1p-130};
+  const std::int64_t v = logits.cols;
+  if (c.random().one_in(12)) {
+    const std::int64_t left = c.random().one_in(2) ? c.random().below(v) : v;
+    for (std::int64_t j = 0; j < v; ++j) {
+      if (j != left) logits.set(row, j, encode(-HUGE_VAL, logits.dtype));
+    }
+  }
+  if (!c.random().one_in(4)) return;
+  logits.set(row, c.random().below(v),
+             encode(c.random().pick(std::span<const double>(kEdges)), logits.dtype));
+}
 
 /// Rows of every kind: sizes of logits, masks, peaks, special values, ignored targets.
 Rows draw_rows(Case& c, std::int64_t t, std::int64_t v, DType type) {
@@ -39,9 +58,20 @@ Rows draw_rows(Case& c, std::int64_t t, std::int64_t v, DType type) {
     if (c.random().one_in(8)) rows.logits.set(i, c.random().below(v), some_nan(type));
     if (c.random().one_in(8)) rows.logits.set(i, c.random().below(v), encode(HUGE_VAL, type));
     if (c.random().one_in(5)) rows.logits.set(i, c.random().below(v), encode(-70000, type));
-    rows.targets.push_back(c.random().one_in(7) ? -100 : c.random().below(v));
+    // Where they are, the order of a sum hardly shows.
+    const bool edges = c.index() % 2 != 0 && v < kModelV;
+    if (edges) draw_edges(c, rows.logits, i);
+    constexpr std::int64_t kIgnored[] = {-100, -1, -2'147'483'648};
+    constexpr double kScales[] = {1 / 0.7, 0.25, 3, 0x1p-10};
+    rows.targets.push_back(c.random().one_in(7)
+                               ? c.random().pick(std::span<const std::int64_t>(kIgnored))
+                           : c.random().one_in(6) ? v - 1
+                                                  : c.random().below(v));
     rows.scales.set(i, 0,
-                    c.random().one_in(2) ? encode(1.0, DType::fp32) : encode(1 / 0.7, DType::fp32));
+                    encode(c.random().one_in(2) ? 1.0
+                           : edges              ? c.random().pick(std::span<const double>(kScales))
+                                                : kScales[0],
+                           DType::fp32));
   }
   return rows;
 }
@@ -52,11 +82,27 @@ Rows slice(const Rows& rows, std::int64_t begin, std::int64_t end) {
           row_slice(rows.scales, begin, end)};
 }
 
-/// Targets are words of 32 bits on the device.
-Elements words_of(const std::vector<std::int64_t>& targets) {
-  Elements words(DType::fp32, static_cast<std::int64_t>(targets.size()), 1);
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    words.set(static_cast<std::int64_t>(i), 0, static_cast<std::uint32_t>(targets[i]));
+/// What kWords are, as bits, where all are requested.
+constexpr unsigned kAllWords = (1U << kWords) - 1;
+
+/// How rows are handed over, and what is requested of them: none of it may enter a result.
+struct Handover {
+  OffsetType type = OffsetType::i32;
+  std::int64_t stride = 1;     ///< from a target to the next
+  bool scales = true;          ///< without, all are 1
+  unsigned words = kAllWords;  ///< bit w: word w is requested
+  bool wants(std::int64_t word) const { return (words >> word & 1U) != 0; }
+};
+
+/// Targets on the device, in words of 32 bits: the gaps hold another column's number.
+Elements words_of(const std::vector<std::int64_t>& targets, const Handover& how) {
+  const bool wide = how.type == OffsetType::i64;
+  const std::int64_t step = how.stride * (wide ? 2 : 1);
+  Elements words(DType::fp32, static_cast<std::int64_t>(targets.size()), step);
+  for (std::int64_t i = 0; i < words.rows; ++i) {
+    const auto bits = static_cast<std::uint64_t>(targets[static_cast<std::size_t>(i)]);
+    words.set(i, 0, static_cast<std::uint32_t>(bits));
+    if (wide) words.set(i, 1, static_cast<std::uint32_t>(bits >> 32));
   }
   return words;
 }
@@ -103,7 +149,10 @@ class Call {
  public:
   Call(Case& c, const Backend& backend) : c_(c), backend_(backend), arrays_(backend.device()) {}
 
-  /// The words of each row; nothing after a refusal, which is noted.
+  void hand_over(const Handover& how) { how_ = how; }
+
+  /// The words of each row, those that are not requested 0; nothing after a refusal, which is
+  /// noted.
   template <class... What>
   std::optional<Elements> results(const Rows& rows, const What&... what) {
     auto stream = backend_.device().create_stream();
@@ -118,6 +167,7 @@ class Call {
     if (!violation->empty()) c_.fail(*violation);
     Elements words(DType::fp32, static_cast<std::int64_t>(rows.targets.size()), kWords);
     for (std::int64_t word = 0; word < kWords; ++word) {
+      if (!how_.wants(word)) continue;
       const auto read = arrays_.read(first_ + static_cast<std::size_t>(word));
       if (!read) return noted(read.status());
       for (std::int64_t i = 0; i < words.rows; ++i) words.set(i, word, read->get(i, 0));
@@ -133,16 +183,17 @@ class Call {
 
   /// Places targets, scales and results of T rows.
   Status place(const Rows& rows, std::int64_t t) {
-    auto targets = arrays_.put(words_of(rows.targets), false);
+    auto targets = arrays_.put(words_of(rows.targets, how_), false);
     if (!targets) return targets.status();
     auto scales = arrays_.put(rows.scales, false);
     if (!scales) return scales.status();
-    with_ = {{*targets, t, 1, 1, OffsetType::i32}, static_cast<const float*>(*scales)};
+    with_ = {{*targets, t, 1, how_.stride, how_.type},
+             how_.scales ? static_cast<const float*>(*scales) : nullptr};
     void* to[kWords] = {};
-    for (auto& word : to) {
+    for (std::int64_t word = 0; word < kWords; ++word) {
       auto memory = arrays_.put(Elements(DType::fp32, t, 1), true);
       if (!memory) return memory.status();
-      word = *memory;
+      to[word] = how_.wants(word) ? *memory : nullptr;
     }
     first_ = arrays_.last() + 1 - kWords;
     outputs_ = {static_cast<float*>(to[0]),        static_cast<float*>(to[1]),
@@ -203,7 +254,9 @@ class Call {
       if (!nodes) return nodes.status();
       auto target_logit = arrays_.put(Elements(DType::fp32, t, 1), true);
       if (!target_logit) return target_logit.status();
-      shards.push_back({cuts[i], cuts[i + 1], *nodes, static_cast<float*>(*target_logit), true});
+      float* const logits_of_targets =
+          how_.wants(0) || how_.wants(1) ? static_cast<float*>(*target_logit) : nullptr;
+      shards.push_back({cuts[i], cuts[i + 1], *nodes, logits_of_targets, how_.wants(kEntropyWord)});
       ConstMatrix part = all;
       part.data =
           static_cast<const std::byte*>(all.data) +
@@ -219,6 +272,7 @@ class Call {
   Case& c_;
   const Backend& backend_;
   Arrays arrays_;
+  Handover how_;
   LogProbRows with_;
   LogProbOutputs outputs_;
   std::size_t first_ = 0;
@@ -246,6 +300,45 @@ std::optional<Elements> run(Case& c, const Backend& backend, const Rows& rows,
   Layout layout;
   if (c.random().one_in(2)) layout = draw_layout(c.random());
   return Call(c, backend).results(rows, cuts, layout);
+}
+
+/// Any handover, but for rows that need their scales.
+Handover draw_handover(Case& c) {
+  Handover how;
+  how.type = c.random().one_in(2) ? OffsetType::i32 : OffsetType::i64;
+  how.stride = c.random().between(1, 3);
+  // Of logp alone to all but one.
+  how.words = c.random().one_in(3) ? 1U : static_cast<unsigned>(c.random().between(1, kAllWords));
+  return how;
+}
+
+/// The words that are requested, and 0 for the others.
+Elements requested(Elements words, const Handover& how) {
+  for (std::int64_t word = 0; word < kWords; ++word) {
+    for (std::int64_t i = 0; !how.wants(word) && i < words.rows; ++i) words.set(i, word, 0U);
+  }
+  return words;
+}
+
+/// The same rows, handed over in another way. False after a difference.
+bool same_however(Case& c, Rows rows, Elements expected, const Cuts& cuts = {}) {
+  Handover how = draw_handover(c);
+  if (c.random().one_in(2)) {
+    for (std::int64_t i = 0; i < rows.scales.rows; ++i) {
+      rows.scales.set(i, 0, encode(1.0, DType::fp32));
+    }
+    const auto unscaled = run(c, c.engine(), rows);
+    if (!unscaled) return true;
+    expected = *unscaled;
+    how.scales = false;
+  }
+  Call call(c, c.engine());
+  call.hand_over(how);
+  const auto got = call.results(rows, cuts, Layout{});
+  if (!got) return true;
+  return c.same(requested(std::move(expected), how), *got,
+                "some results, with targets " + std::to_string(how.stride) + " apart of " +
+                    std::string(name(how.type)) + (how.scales ? "" : " and without scales"));
 }
 
 /// The problem, for a sentence.
@@ -287,6 +380,7 @@ void log_prob_rows(Case& c) {
                 "row " + std::to_string(i) + of(rows) + " alone"))
       return;
   }
+  if (!same_however(c, rows, *all)) return;
   if (order_shows(rows, *all)) c.count_discriminating();
 }
 
@@ -306,6 +400,7 @@ void log_prob_shards(Case& c) {
     const auto joined = run(c, c.engine(), rows, cuts);
     if (!joined) return;
     if (!c.same(*whole, *joined, std::to_string(ranks) + " shards" + of(rows))) return;
+    if (ranks == 3 && !same_however(c, rows, *whole, cuts)) return;
   }
   if (order_shows(rows, *whole)) c.count_discriminating();
 }
@@ -343,7 +438,9 @@ void log_prob_reference(Case& c) {
   if (!c.has_oracle() || c.oracle().log_prob() == nullptr) {
     return c.skip("there is no oracle that computes log-probabilities");
   }
-  const Rows rows = draw_rows(c, c.random().between(1, 6), draw_v(c), c.contract().output);
+  std::int64_t t = c.random().between(1, 6), v = draw_v(c);
+  if (c.index() == 1) t = 2, v = kModelV + c.random().below(1000);
+  const Rows rows = draw_rows(c, t, v, c.contract().output);
   c.log("T=" + std::to_string(rows.logits.rows) + " V=" + std::to_string(rows.logits.cols));
   const auto expected = Call(c, c.oracle()).results(rows, Cuts{}, Layout{});
   if (!expected) return;

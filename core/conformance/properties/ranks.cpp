@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "core/conformance/properties/crossing.hpp"
 #include "core/conformance/properties/list.hpp"
 
 namespace detgemm::conformance {
@@ -26,6 +27,43 @@ std::optional<std::vector<Elements>> rank_roots(Case& c, const Request& whole, s
     roots.push_back(root->d);
   }
   return roots;
+}
+
+/// The same roots, stored with gaps, joined into a D by columns, with all of the epilogue that the
+/// engine computes: C, a narrow bias and an activation.
+void joined_otherwise(Case& c, const Request& request, std::int64_t count) {
+  const auto roots = rank_roots(c, request, count);
+  if (!roots) return;
+  Request plain = request;
+  plain.spec.alpha = -1.3F;
+  plain.spec.bias = DType::bf16;
+  plain.bias = draw_normal(c.random(), DType::bf16, 1, request.b.cols);
+  const auto if_supported = [&](auto&& change) {
+    Request changed = plain;
+    change(changed.spec);
+    if (c.engine().supports(sized(changed))) plain = std::move(changed);
+  };
+  if_supported([](GemmSpec& spec) { spec.activation = Activation::silu; });
+  if_supported([](GemmSpec& spec) { spec.beta = 0.7F; });
+  if (plain.spec.beta != 0.0F) {
+    plain.c = draw_normal(c.random(), plain.spec.contract.output, request.a.rows, request.b.cols);
+  }
+  const auto whole = c.run(plain);
+  if (!whole) return;
+  Request join = plain;
+  join.roots = *roots;
+  // Without products, this is how the roots are stored.
+  join.a_layout = {c.random().one_in(2), c.random().between(1, 9), c.random().below(9)};
+  join.c_layout = draw_layout(c.random());
+  for (const bool col_major : {false, true}) {
+    join.d_layout = {col_major, c.random().between(1, 9)};
+    const auto joined = c.run(join);
+    if (!joined) continue;  // noted: an order may be refused
+    if (!c.same(whole->d, joined->d,
+                std::to_string(count) + " ranks, joined as " + describe(join))) {
+      return;
+    }
+  }
 }
 
 }  // namespace
@@ -62,6 +100,7 @@ void ranks(Case& c) {
     if (!c.same(whole->d, joined->d, std::to_string(count) + " ranks")) return;
   }
   if (leaves > 1) c.check_order_matters(request, whole->d);
+  joined_otherwise(c, request, max_ranks);
 }
 
 }  // namespace detgemm::conformance

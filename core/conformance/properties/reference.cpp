@@ -82,6 +82,10 @@ void reference(Case& c) {
     const std::int64_t leaves = c.contract().leaves(shape.k);
     request.scale_a = draw_scales(c.random(), values, shape.m, leaves);
     request.scale_b = draw_scales(c.random(), values, shape.n, leaves);
+    // Scales belong to lines of op(A) and op(B), not to those of memory.
+    request.spec.op_a = c.random().one_in(2) ? Op::transpose : Op::none;
+    request.spec.op_b = c.random().one_in(2) ? Op::transpose : Op::none;
+    if (!c.engine().supports(sized(request))) request.spec.op_a = request.spec.op_b = Op::none;
   }
   const auto got = c.run(request);
   if (!got) return;

@@ -147,7 +147,11 @@ void scales_rows(Case& c) {
   if (!is_scaled(c)) return;
   const bool shared = c.index() % 2 == 1;
   const std::int64_t leaf = c.contract().reduction.leaf_k;
-  const Shape shape{c.random().between(2, shared ? 300 : 40), c.random().between(2, 9),
+  const bool wide = c.full() && c.index() % 4 == 3;  // columns that share scales
+  const Shape shape{c.random().between(2, wide     ? 9
+                                          : shared ? 300
+                                                   : 40),
+                    wide ? c.random().between(257, 400) : c.random().between(2, 9),
                     c.random().between(leaf + 1, 4 * leaf)};
   Request request = c.draw(shape);
   add_scales(c, request, ScaleValues::moderate, ScaleType::fp32, 1);
@@ -155,7 +159,14 @@ void scales_rows(Case& c) {
     const std::int64_t leaves = request.scale_a.values.cols;
     request.scale_a =
         draw_scales(c.random(), ScaleValues::moderate, shape.m, leaves, ScaleType::fp32, 128);
+    if (wide) {
+      request.scale_b =
+          draw_scales(c.random(), ScaleValues::moderate, shape.n, leaves, ScaleType::fp32, 128);
+    }
   }
+  request.spec.op_a = c.random().one_in(2) ? Op::transpose : Op::none;
+  request.spec.op_b = c.random().one_in(2) ? Op::transpose : Op::none;
+  if (!c.engine().supports(sized(request))) request.spec.op_a = request.spec.op_b = Op::none;
   const auto expected = c.run(request);
   if (!expected) return;
   const std::int64_t row = c.random().below(shape.m);
@@ -170,6 +181,17 @@ void scales_rows(Case& c) {
   const std::string what = "row " + std::to_string(row) + " of " + std::to_string(shape.m);
   if (!c.same(row_slice(expected->d, row, row + 1), one->d, what + " alone")) return;
 
+  Request column = request;
+  column.b = col_slice(request.b, col, col + 1);
+  const std::int64_t column_block = col / request.scale_b.per;
+  column.scale_b.values = row_slice(request.scale_b.values, column_block, column_block + 1);
+  const auto other = c.run(column);
+  if (!other) return;
+  if (!c.same(col_slice(expected->d, col, col + 1), other->d,
+              "column " + std::to_string(col) + " of " + std::to_string(shape.n) + " alone")) {
+    return;
+  }
+
   Request crowd = request;
   const auto spoil = [](Elements& scales, std::int64_t but) {
     for (std::int64_t i = 0; i < scales.rows; ++i) {
@@ -177,7 +199,7 @@ void scales_rows(Case& c) {
     }
   };
   spoil(crowd.scale_a.values, block);
-  spoil(crowd.scale_b.values, col);
+  spoil(crowd.scale_b.values, col / request.scale_b.per);
   const auto got = c.run(crowd);
   if (!got) return;
   const auto cell = [&](const Elements& d) {

@@ -11,6 +11,7 @@ import torch
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensor, chosen, on_device, refuse
+from detgemm.torch.fakes import register_fake
 
 ROW_LOCAL["attention"] = "blocks of 128 keys from the sequence's own start"
 ROW_LOCAL["attention_backward"] = "keys and queries from the sequence's own start"
@@ -40,7 +41,7 @@ def attention_op(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, segments: to
         return _as_output(out), stats if want_stats else stats.new_empty(0)
 
 
-@attention_op.register_fake
+@register_fake(attention_op)
 def _(q, k, v, segments, scale, max_q, max_k, want_stats):
     batch, heads, queries, dim = q.shape
     stats = (2, batch, heads, queries) if want_stats else (0,)
@@ -61,7 +62,7 @@ def attention_backward_op(dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, 
         return tuple(map(_as_output, (dq, dk, dv)))
 
 
-@attention_backward_op.register_fake
+@register_fake(attention_backward_op)
 def _(dout, q, k, v, out, stats, segments, scale, max_q, max_k):
     return tuple(x.new_empty((x.shape[0], x.shape[2], x.shape[1], x.shape[3])).transpose(1, 2) for x in (q, k, v))
 

@@ -9,6 +9,7 @@ import torch
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensors, chosen, on_device, refuse
+from detgemm.torch.fakes import register_fake
 from detgemm.torch.fused import _by_rows
 from detgemm.torch.rows import FLOATS, _check
 
@@ -25,7 +26,7 @@ def combine_experts_op(x: torch.Tensor, places: torch.Tensor, weights: torch.Ten
                                             None if eighths is None else eighths.contiguous())
 
 
-@combine_experts_op.register_fake
+@register_fake(combine_experts_op)
 def _(x, places, weights, start, dtype, eighths):
     return x.new_empty((weights.shape[0], x.shape[1]), dtype=dtype)
 
@@ -38,7 +39,7 @@ def combine_experts_backward_op(dy: torch.Tensor, x: torch.Tensor, places: torch
                                                      weights.contiguous())
 
 
-@combine_experts_backward_op.register_fake
+@register_fake(combine_experts_backward_op)
 def _(dy, x, places, weights):
     return x.new_empty(x.shape), weights.new_empty(weights.shape)
 

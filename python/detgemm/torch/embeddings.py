@@ -6,6 +6,7 @@ import torch
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensors, chosen, on_device, refuse
+from detgemm.torch.fakes import register_fake
 from detgemm.torch.main_grad import gradient_of
 
 ROW_LOCAL["embedding"] = "copies rows"
@@ -22,7 +23,7 @@ def embedding_accumulate_(acc: torch.Tensor, ids: torch.Tensor, dy: torch.Tensor
             acc, ids.reshape(-1), dy.reshape(-1, acc.shape[1]).contiguous())
 
 
-@embedding_accumulate_.register_fake
+@register_fake(embedding_accumulate_)
 def _(acc, ids, dy):
     return None
 
@@ -33,7 +34,7 @@ def embedding_op(ids: torch.Tensor, weight: torch.Tensor, main_grad: torch.Tenso
     return torch.nn.functional.embedding(ids, weight)
 
 
-@embedding_op.register_fake
+@register_fake(embedding_op)
 def _(ids, weight, main_grad, padding, zero_gradient):
     return weight.new_empty((*ids.shape, weight.shape[1]))
 

@@ -10,6 +10,7 @@ import torch
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensor, chosen, on_device, refuse
+from detgemm.torch.fakes import register_fake
 from detgemm.torch.rows import _check
 
 ROW_LOCAL.update(add_rms_norm="lanes ascending, tree over lanes", inference_rms_norm="lanes ascending, tree over lanes",
@@ -52,22 +53,22 @@ def silu_mul_backward_op(dy: torch.Tensor, x: torch.Tensor, up: torch.Tensor | N
         return chosen(x, "fused").silu_mul_backward(_by_rows(dy), *_gate_and_up(x, up)).view(*dy.shape[:-1], 2 * dy.shape[-1])
 
 
-@add_rms_norm_op.register_fake
+@register_fake(add_rms_norm_op)
 def _(x, residual, weight, eps):
     return x.new_empty(x.shape), x.new_empty(x.shape)
 
 
-@inference_rms_norm_op.register_fake
+@register_fake(inference_rms_norm_op)
 def _(x, weight, eps):
     return x.new_empty(x.shape)
 
 
-@silu_mul_op.register_fake
+@register_fake(silu_mul_op)
 def _(x, up=None):
     return x.new_empty((*x.shape[:-1], x.shape[-1] // 2) if up is None else x.shape)
 
 
-@silu_mul_backward_op.register_fake
+@register_fake(silu_mul_backward_op)
 def _(dy, x, up=None):
     return x.new_empty((*dy.shape[:-1], 2 * dy.shape[-1]))
 

@@ -9,6 +9,7 @@ import torch
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import chosen, on_device, refuse
+from detgemm.torch.fakes import register_fake
 
 ROW_LOCAL.update(add_rms_norm_backward="lanes ascending, tree over lanes",
                  rotary_pair_backward="elements, then lanes ascending, tree over lanes of a head")
@@ -29,7 +30,7 @@ def add_rms_norm_backward_op(parts: list[torch.Tensor], dtotal: torch.Tensor, to
                                                                 weight.contiguous(), eps)
 
 
-@add_rms_norm_backward_op.register_fake
+@register_fake(add_rms_norm_backward_op)
 def _(parts, dtotal, total, weight, eps):
     return total.new_empty(total.shape), total.new_empty(total.shape, dtype=torch.float32)
 
@@ -53,7 +54,7 @@ def rotary_pair_backward_op(dq: torch.Tensor, dk: torch.Tensor, q: torch.Tensor,
                                           k_weight, eps)
 
 
-@rotary_pair_backward_op.register_fake
+@register_fake(rotary_pair_backward_op)
 def _(dq, dk, q, k, positions, cache, q_weight, k_weight, eps):
     rows = (x.shape[0] * x.shape[1] if q_weight is not None else 0 for x in (q, k))
     return q.new_empty(q.shape), k.new_empty(k.shape), *(q.new_empty((n, q.shape[2]), dtype=torch.float32) for n in rows)

@@ -7,6 +7,7 @@ from detgemm import _library as lib
 from detgemm.contract import contract as parsed
 from detgemm.torch.derivatives import check_tangents, guard, register_gradient
 from detgemm.torch.dispatch import check_options, check_tensors, under_autocast
+from detgemm.torch.fakes import register_fake
 from detgemm.torch.main_grad import gradient_of
 from detgemm.torch.operators import NAMES, OPS, _as, _check_fake, _refuse, input_type, output_type
 from detgemm.torch.policy import Policy
@@ -27,7 +28,7 @@ def _shape(a, b, offs, counts):
     return a.shape[-2], b.shape[-1]
 
 
-@torch.library.register_fake("detgemm::grouped_gemm")
+@register_fake("detgemm::grouped_gemm")
 def _(a, b, offs, contract, bias=None, counts=None, scale_a=None, scale_b=None, *, activation=None, stable=0, backend=None,
       variant=None, a_snapped=False, b_snapped=False):
     _refuse((scale_a is None) != (scale_b is None), "scale_a and scale_b must both be given, or neither")
@@ -36,12 +37,12 @@ def _(a, b, offs, contract, bias=None, counts=None, scale_a=None, scale_b=None, 
     return a.new_empty(_shape(a, b, offs, counts), dtype=output_type(contract))
 
 
-@torch.library.register_fake("detgemm::grouped_gemm.out")
+@register_fake("detgemm::grouped_gemm.out")
 def _(a, b, offs, contract, *more, out, **_):
     return None
 
 
-@torch.library.register_fake("detgemm::grouped_accumulate_")
+@register_fake("detgemm::grouped_accumulate_")
 def _(acc, a, b, offs, contract, *, stable=0, a_snapped=False, b_snapped=False):
     return None
 
@@ -167,7 +168,7 @@ def _grouped_linear(x: torch.Tensor, weight: torch.Tensor, offs: torch.Tensor, m
     return OPS.grouped_gemm(x, _t(weight), offs, forward)
 
 
-@_grouped_linear.register_fake
+@register_fake(_grouped_linear)
 def _(x, weight, offs, main_grad, forward, dgrad, wgrad, zero_gradient):
     return x.new_empty((x.shape[0], weight.shape[1]), dtype=output_type(forward))
 

@@ -12,6 +12,7 @@ from detgemm import _library as lib
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensor, check_tensors, chosen, on_device, refuse
+from detgemm.torch.fakes import register_fake
 from detgemm.torch.operators import OPS
 from detgemm.torch.order import SPECIAL
 
@@ -99,7 +100,7 @@ def log_probs_of_op(logits: torch.Tensor, ids: torch.Tensor, scale: torch.Tensor
     return found[0][4] if len(found) == 1 else torch.cat([each[4] for each in found], 1), k, r
 
 
-@log_probs_of_op.register_fake
+@register_fake(log_probs_of_op)
 def _(logits, ids, scale, valid):
     rows = logits.shape[0]
     return (logits.new_empty(ids.shape, dtype=torch.float32), logits.new_empty((rows,), dtype=torch.int32),
@@ -127,7 +128,7 @@ def log_probs_of_backward(dlogp: torch.Tensor, logits: torch.Tensor, ids: torch.
     return out
 
 
-@log_probs_of_backward.register_fake
+@register_fake(log_probs_of_backward)
 def _(dlogp, logits, ids, scale, k, r, valid):
     return logits.new_empty(logits.shape)
 

@@ -12,6 +12,7 @@ from detgemm.contract import contract as parsed
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import register_gradient
 from detgemm.torch.dispatch import check_tensors, check_truth, refuse, under_autocast
+from detgemm.torch.fakes import register_fake
 from detgemm.torch.layers import _cast, _check_policy, _check_types
 from detgemm.torch.log_prob import LOGITS, ORDER, check_local, check_targets, checked_scale, no_second
 from detgemm.torch.log_prob_gradients import gradients, save
@@ -33,7 +34,7 @@ class LogProbs(NamedTuple):
     target_logit: torch.Tensor
 
 
-@torch.library.register_fake("detgemm::linear_log_prob")
+@register_fake("detgemm::linear_log_prob")
 def _(x, weight, targets, scale, bias, main_grad, bias_main_grad, forward, dgrad, wgrad, valid, entropy, keep_logits, zero_gradient,
       alpha=1.0):
     tokens = x.shape[0]
@@ -42,7 +43,7 @@ def _(x, weight, targets, scale, bias, main_grad, bias_main_grad, forward, dgrad
     return (*rows, x.new_empty((tokens, (valid + 7) // 8 * 8 if keep_logits else 0), dtype=output_type(forward)))
 
 
-@torch.library.register_fake("detgemm::linear_log_prob_backward")
+@register_fake("detgemm::linear_log_prob_backward")
 def _(dlogp, dlse, dentropy, x, weight, targets, scale, bias, k, r, lse, entropy, kept, main_grad, bias_main_grad, ones, forward, dgrad,
       wgrad, valid, stripe_bytes, of_x, of_weight, of_bias, alpha=1.0):
     return (x.new_empty(x.shape if of_x else (0,)),

@@ -15,6 +15,7 @@ from detgemm.contract import contract as parsed
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import chosen, on_device, refuse
+from detgemm.torch.fakes import register_fake
 from detgemm.torch.log_prob import ORDER, check_values, spoiled, usable
 from detgemm.torch.log_prob_gradients import gradients, save
 from detgemm.torch.operators import MODULE, NAMES, OPS, output_type
@@ -67,7 +68,7 @@ def sharded_log_prob_op(x: torch.Tensor, weight: torch.Tensor, targets: torch.Te
     return logp[:, 0], lse, x.new_empty((0,), dtype=torch.float32) if h is None else h, target_x[:, 0], k, r, kept
 
 
-@sharded_log_prob_op.register_fake
+@register_fake(sharded_log_prob_op)
 def _(x, weight, targets, scale, bias, main_grad, bias_main_grad, forward, dgrad, wgrad, valid, entropy, keep_logits, zero_gradient,
       group, vocab_start, alpha=1.0):
     tokens, here = x.shape[0], _here(weight, valid, vocab_start)
@@ -155,7 +156,7 @@ def sharded_log_prob_backward(dlogp: torch.Tensor | None, dlse: torch.Tensor | N
     return tuple(x.new_empty((0,)) if each is None else each for each in (dx, dw, db))
 
 
-@sharded_log_prob_backward.register_fake
+@register_fake(sharded_log_prob_backward)
 def _(dlogp, dlse, dentropy, x, weight, targets, scale, bias, k, r, lse, entropy, kept, main_grad, bias_main_grad, forward, dgrad, wgrad,
       valid, stripe_bytes, group, vocab_start, of_x, of_weight, of_bias, alpha=1.0):
     return (x.new_empty(x.shape if of_x else (0,)),

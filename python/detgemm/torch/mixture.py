@@ -15,6 +15,7 @@ from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.combining import combine_experts
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensors, check_truth, refuse
+from detgemm.torch.fakes import register_fake
 from detgemm.torch.fused import silu_mul
 from detgemm.torch.grouped import grouped_gemm, grouped_linear
 from detgemm.torch.layers import _check_policy, linear
@@ -43,7 +44,7 @@ def top_experts_op(p: torch.Tensor, top_k: int, norm: bool, by_number: bool) -> 
     return values / _sum_of_slots(values) if norm else values, experts
 
 
-@top_experts_op.register_fake
+@register_fake(top_experts_op)
 def _(p, top_k, norm, by_number):
     return p.new_empty((p.shape[0], top_k)), p.new_empty((p.shape[0], top_k), dtype=torch.int64)
 
@@ -57,7 +58,7 @@ def top_experts_backward_op(dweights: torch.Tensor, p: torch.Tensor, experts: to
     return torch.zeros_like(p).scatter_(1, experts, dweights)
 
 
-@top_experts_backward_op.register_fake
+@register_fake(top_experts_backward_op)
 def _(dweights, p, experts, norm):
     return p.new_empty(p.shape)
 

@@ -8,6 +8,7 @@ import torch
 from detgemm import _library as lib
 from detgemm.contract import contract as parsed
 from detgemm.torch.derivatives import register_gradient
+from detgemm.torch.fakes import register_fake
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32,
           "tf32": torch.float32, "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
@@ -70,7 +71,7 @@ def _check_fake(a, b, rank_b, contract):
                                   "one device")
 
 
-@torch.library.register_fake("detgemm::gemm")
+@register_fake("detgemm::gemm")
 def _(a, b, contract, c=None, bias=None, *, alpha=1.0, beta=0.0, activation=None,
       continue_from_c=False, stable=0, backend=None, variant=None, a_snapped=False, b_snapped=False):
     _check_fake(a, b, 2, contract)
@@ -78,17 +79,17 @@ def _(a, b, contract, c=None, bias=None, *, alpha=1.0, beta=0.0, activation=None
     return a.new_empty((*a.shape[:-1], b.shape[1]), dtype=output_type(contract))
 
 
-@torch.library.register_fake("detgemm::gemm.out")
+@register_fake("detgemm::gemm.out")
 def _(a, b, contract, *more, out, **_):
     return None
 
 
-@torch.library.register_fake("detgemm::accumulate_")
+@register_fake("detgemm::accumulate_")
 def _(acc, a, b, contract, *, stable=0, a_snapped=False, b_snapped=False):
     return None
 
 
-@torch.library.register_fake("detgemm::linear")
+@register_fake("detgemm::linear")
 def _(x, weight, bias, main_grad, bias_main_grad, forward, dgrad, wgrad, *,
       zero_gradient=False, stable=0, weight_snapped=False):
     _check_fake(x, weight, 2, forward)
@@ -96,19 +97,19 @@ def _(x, weight, bias, main_grad, bias_main_grad, forward, dgrad, wgrad, *,
     return x.new_empty((*x.shape[:-1], weight.shape[0]), dtype=output_type(forward))
 
 
-@torch.library.register_fake("detgemm::bmm")
+@register_fake("detgemm::bmm")
 def _(a, b, contract, c=None, *, alpha=1.0, beta=0.0, stable=0, a_snapped=False, b_snapped=False):
     _check_fake(a, b, 3, contract)
     torch._check(a.shape[-1] == b.shape[1], lambda: "detgemm: a has other columns than b has rows")
     return a.new_empty((a.shape[0], a.shape[1], b.shape[2]), dtype=output_type(contract))
 
 
-@torch.library.register_fake("detgemm::bmm.out")
+@register_fake("detgemm::bmm.out")
 def _(a, b, contract, *more, out, **_):
     return None
 
 
-@torch.library.register_fake("detgemm::snap")
+@register_fake("detgemm::snap")
 def _(x, leaf, k="cols"):
     _refuse(x.dim() < 2, f"x has the shape {tuple(x.shape)}: it must have two dimensions or more")
     return x.new_empty(x.shape)

@@ -10,6 +10,7 @@ import torch
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensors, chosen, on_device, refuse
+from detgemm.torch.fakes import register_fake
 
 ROW_LOCAL["paged_attention"] = "blocks of 128 keys from the sequence's own start"
 
@@ -24,7 +25,7 @@ def paged_attention_op(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, table:
                                                   max_k).contiguous()
 
 
-@paged_attention_op.register_fake
+@register_fake(paged_attention_op)
 def _(q, k, v, table, segments, scale, max_q, max_k):
     return q.new_empty(q.shape)
 

@@ -9,6 +9,7 @@ import torch
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensors, chosen, on_device, refuse
+from detgemm.torch.fakes import register_fake
 from detgemm.torch.fused import _by_rows
 from detgemm.torch.rows import _check
 
@@ -32,12 +33,12 @@ def _like(x, shape, leaf):
     return x.new_empty(shape, dtype=torch.float8_e4m3fn), x.new_empty((*shape[:-1], -(-shape[-1] // leaf)), dtype=torch.float32)
 
 
-@silu_mul_quantize_op.register_fake
+@register_fake(silu_mul_quantize_op)
 def _(x, leaf):
     return _like(x, (*x.shape[:-1], x.shape[-1] // 2), leaf)
 
 
-@gather_quantize_op.register_fake
+@register_fake(gather_quantize_op)
 def _(x, index, copies, leaf):
     return _like(x, (index.shape[0], x.shape[1]), leaf)
 

@@ -10,6 +10,7 @@ import torch
 from detgemm.contract import contract as parsed
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensors, on_device, refuse
+from detgemm.torch.fakes import register_fake
 from detgemm.torch.plain.arithmetic import rounded
 
 OUTPUTS = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
@@ -34,7 +35,7 @@ def join_op(roots: torch.Tensor, bias: torch.Tensor | None, dtype: torch.dtype) 
         return rounded(total, dtype)
 
 
-@join_op.register_fake
+@register_fake(join_op)
 def _(roots, bias, dtype):
     return roots.new_empty(roots.shape[1:], dtype=dtype)
 

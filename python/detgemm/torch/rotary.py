@@ -11,6 +11,7 @@ import torch
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensors, check_truth, chosen, on_device, refuse
+from detgemm.torch.fakes import register_fake
 from detgemm.torch.rows import _check
 
 ROW_LOCAL.update(rotary="elements", rotary_pair="lanes ascending, tree over lanes of a head, then elements")
@@ -24,7 +25,7 @@ def rotary_op(x: torch.Tensor, positions: torch.Tensor, cache: torch.Tensor, int
         return chosen(x, "rotary").rotary(x, positions.contiguous(), cache.contiguous(), interleaved)
 
 
-@rotary_op.register_fake
+@register_fake(rotary_op)
 def _(x, positions, cache, interleaved):
     return x.new_empty(x.shape)
 
@@ -38,7 +39,7 @@ def rotary_pair_op(q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor, ca
         return chosen(q, "rotary").rotary_pair(q, k, positions.contiguous(), cache.contiguous(), interleaved, *weights, eps)
 
 
-@rotary_pair_op.register_fake
+@register_fake(rotary_pair_op)
 def _(q, k, positions, cache, interleaved, q_weight, k_weight, eps):
     return q.new_empty(q.shape), k.new_empty(k.shape)
 

@@ -12,6 +12,7 @@ import torch
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensors, check_truth, chosen, on_device, refuse
+from detgemm.torch.fakes import register_fake
 from detgemm.torch.fused import _by_rows
 from detgemm.torch.mixture import _check_weights, _read
 from detgemm.torch.operators import OPS
@@ -32,7 +33,7 @@ def route_op(logits: torch.Tensor, bias: torch.Tensor | None, top_k: int, norm: 
                                               groups, chosen_groups, float(scale))
 
 
-@route_op.register_fake
+@register_fake(route_op)
 def _(logits, bias, top_k, norm, sigmoid, groups, chosen_groups, scale):
     shape = logits.shape[0], top_k
     return logits.new_empty(shape, dtype=torch.float32), logits.new_empty(shape, dtype=torch.int32)
@@ -92,7 +93,7 @@ def routed_experts_op(x: torch.Tensor, weights: torch.Tensor, experts: torch.Ten
         return _layer(x, weights, experts, gate_up, down, (gate_up_scale, down_scale), contract, leaf, first, total, dtype)
 
 
-@routed_experts_op.register_fake
+@register_fake(routed_experts_op)
 def _(x, weights, experts, gate_up, down, gate_up_scale, down_scale, contract, leaf, first, total, dtype):
     return x.new_empty(x.shape, dtype=dtype)
 
@@ -115,7 +116,7 @@ def routed_layer_op(x: torch.Tensor, logits: torch.Tensor, bias: torch.Tensor | 
         return _layer(x, weights, experts, gate_up, down, (gate_up_scale, down_scale), contract, leaf, first, total, dtype, routed)
 
 
-@routed_layer_op.register_fake
+@register_fake(routed_layer_op)
 def _(x, logits, bias, top_k, norm, sigmoid, groups, chosen_groups, scale, gate_up, down, gate_up_scale, down_scale, contract, leaf, first,
       total, dtype):
     return x.new_empty(x.shape, dtype=dtype)

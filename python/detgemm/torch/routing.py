@@ -6,6 +6,7 @@ import torch
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensors, refuse
+from detgemm.torch.fakes import register_fake
 
 ROW_LOCAL["gather_rows"] = "copies rows; its gradient adds a row's copies in their order"
 
@@ -62,7 +63,7 @@ def _gather_rows(x: torch.Tensor, index: torch.Tensor, places: torch.Tensor, cop
     return found.masked_fill_((index < 0).view(-1, *[1] * (x.dim() - 1)), 0)
 
 
-@_gather_rows.register_fake
+@register_fake(_gather_rows)
 def _(x, index, places, copies):
     return x.new_empty((index.shape[0], *x.shape[1:]))
 

@@ -12,6 +12,7 @@ import torch
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import check_tensor, check_tensors, chosen, on_device, refuse
+from detgemm.torch.fakes import register_fake
 from detgemm.torch.main_grad import gradient_of
 from detgemm.torch.sums import SUMS, sum_into
 
@@ -44,7 +45,7 @@ def rms_norm_op(x: torch.Tensor, weight: torch.Tensor, main_grad: torch.Tensor |
     return y.view(x.shape), scale.view(x.shape[:-1])
 
 
-@rms_norm_op.register_fake
+@register_fake(rms_norm_op)
 def _(x, weight, main_grad, eps, sums, zero_gradient):
     return x.new_empty(x.shape), x.new_empty(x.shape[:-1], dtype=torch.float32)
 
@@ -58,7 +59,7 @@ def rms_norm_backward_op(dy: torch.Tensor, x: torch.Tensor, weight: torch.Tensor
     return dx.view(x.shape), products
 
 
-@rms_norm_backward_op.register_fake
+@register_fake(rms_norm_backward_op)
 def _(dy, x, weight, scale):
     rows = x.numel() // x.shape[-1]
     return x.new_empty(x.shape), x.new_empty((rows, x.shape[-1]), dtype=torch.float32)
@@ -134,8 +135,8 @@ def _softmax_operators(name):
         ctx.dtype = inputs[0].dtype
         ctx.save_for_backward(output)
 
-    forward.register_fake(lambda x, dtype: x.new_empty(x.shape, dtype=dtype))
-    backward.register_fake(lambda dy, y, dtype: y.new_empty(y.shape, dtype=dtype))
+    register_fake(forward)(lambda x, dtype: x.new_empty(x.shape, dtype=dtype))
+    register_fake(backward)(lambda dy, y, dtype: y.new_empty(y.shape, dtype=dtype))
     forward.register_autograd(lambda ctx, dy: (backward(dy, *ctx.saved_tensors, ctx.dtype), None),
                               setup_context=context)
     guard(forward)
@@ -170,7 +171,7 @@ def token_log_probs_op(x: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     return log_softmax_op(x, torch.float32).gather(-1, tokens[..., None])[..., 0]
 
 
-@token_log_probs_op.register_fake
+@register_fake(token_log_probs_op)
 def _(x, tokens):
     return x.new_empty(tokens.shape, dtype=torch.float32)
 

@@ -6,6 +6,7 @@ import torch
 from detgemm.contract import contract as parsed
 from detgemm.torch.derivatives import check_tangents, register_gradient
 from detgemm.torch.dispatch import check_options, check_tensors
+from detgemm.torch.fakes import register_fake
 from detgemm.torch.operators import OPS, _check_fake, _refuse, output_type
 
 SCALES = {"fp32": torch.float32, "e8m0": torch.float8_e8m0fnu}
@@ -13,7 +14,7 @@ SCALES = {"fp32": torch.float32, "e8m0": torch.float8_e8m0fnu}
 
 # Shapes. As for `gemm` there is no branch on M: which scales belong to which rows is looked at when the operator runs.
 
-@torch.library.register_fake("detgemm::scaled_gemm")
+@register_fake("detgemm::scaled_gemm")
 def _(a, scale_a, b, scale_b, contract, c=None, bias=None, *, alpha=1.0, beta=0.0, activation=None, continue_from_c=False,
       stable=0, backend=None, variant=None):
     _check_fake(a, b, 2, contract)
@@ -33,12 +34,12 @@ def _(a, scale_a, b, scale_b, contract, c=None, bias=None, *, alpha=1.0, beta=0.
     return a.new_empty((*a.shape[:-1], b.shape[1]), dtype=output_type(contract))
 
 
-@torch.library.register_fake("detgemm::scaled_gemm.out")
+@register_fake("detgemm::scaled_gemm.out")
 def _(a, scale_a, b, scale_b, contract, *more, out, **_):
     return None
 
 
-@torch.library.register_fake("detgemm::quantize")
+@register_fake("detgemm::quantize")
 def _(x, leaf=128, *, per=1, k="cols", scale_type="fp32", backend=None):
     _refuse(x.dim() < 2, f"x has the shape {tuple(x.shape)}: it must have two dimensions or more")
     _refuse(scale_type not in SCALES, f'scale_type is "{scale_type}": it must be "fp32" or "e8m0"')

@@ -9,6 +9,7 @@ import torch
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import chosen, on_device
+from detgemm.torch.fakes import register_fake
 from detgemm.torch.fused import _by_rows
 from detgemm.torch.operators import OPS, output_type
 
@@ -26,7 +27,7 @@ def scaled_linear_op(x: torch.Tensor, weight: torch.Tensor, scales: torch.Tensor
     return y.view(*x.shape[:-1], weight.shape[0])
 
 
-@scaled_linear_op.register_fake
+@register_fake(scaled_linear_op)
 def _(x, weight, scales, bias, contract, leaf):
     return x.new_empty((*x.shape[:-1], weight.shape[0]), dtype=output_type(contract))
 

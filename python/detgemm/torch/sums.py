@@ -5,6 +5,7 @@ import torch
 
 from detgemm.torch.derivatives import guard
 from detgemm.torch.dispatch import chosen, on_device, refuse
+from detgemm.torch.fakes import register_fake
 from detgemm.torch.operators import OPS
 
 # One product per step, in fp32 and in token order: micro-batches may be cut at any token.
@@ -30,7 +31,7 @@ def sum_rows_op(acc: torch.Tensor, x: torch.Tensor, acc2: torch.Tensor | None, x
             OPS.accumulate_(total.view(1, -1), rows.new_ones((1, rows.shape[0])), rows, contract)
 
 
-@sum_rows_op.register_fake
+@register_fake(sum_rows_op)
 def _(acc, x, acc2, x2, contract):
     return None
 

@@ -57,7 +57,7 @@ class Built(unittest.TestCase):
         self.assertEqual(self.samples(), "not run")
 
     def test_slow_samples(self):
-        with unittest.mock.patch.object(built, "SECONDS", 0.5):
+        with unittest.mock.patch.object(built, "SECONDS", 1.5):
             self.assertEqual(self.samples(TAKES + "echo 19 22", "sleep 9"), "good")  # the others are compared
             self.assertEqual(self.samples(TAKES + "echo 19 2$UNDER", "sleep 9"), "FAILED")
             self.assertEqual(self.samples("sleep 9"), "FAILED")  # nothing was compared
