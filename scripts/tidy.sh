@@ -36,6 +36,10 @@ print(*sorted({os.path.relpath(entry["file"]) for entry in json.load(open(sys.ar
 
 folder=tidy
 if [ -n "$since" ]; then
+  git rev-parse --quiet --verify "$since^{commit}" >/dev/null || {
+    echo "tidy.sh: --since is \"$since\": it must be a commit of this clone" >&2
+    exit 1
+  }
   known=$(database $folder OFF)
   mapfile -t files < <(git diff --name-only --diff-filter=d "$since" -- '*.cpp' | grep -Fx "$known" || true)
   if [ ${#files[@]} -eq 0 ]; then

@@ -76,7 +76,7 @@ class GuardedMemory {
   /// Only the first thread of an array counts: a call may have several.
   Status close(Gate& gate);
   /// The same for the next write, for an array that several calls store to: reads go on, and every
-  /// thread counts.
+  /// thread counts, so a call of several may open it alone.
   Status close_to_writes(Gate& gate);
   /// Takes the gate away.
   void open();

@@ -20,7 +20,8 @@ DETGEMM_HD std::uint64_t long_square(std::uint16_t bits, std::uint32_t rounder) 
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(of) * of);
 }
 
-/// The grid of what `load(i)` gives, i < count, read once per grid that is tried.
+/// The grid of what `load(i)` gives, i < count, read once for its largest number and once per grid
+/// that is tried.
 template <class Team, class Load>
 DETGEMM_HD int long_grid(std::int64_t count, Team& team, const Load& load) {
   const std::uint32_t largest = team.max(count, [&](std::int64_t i) {

@@ -74,7 +74,7 @@ void store(Case& c, DType output, std::span<const double> numbers, double unit) 
 void last_store(Case& c, DType output) {
   const Contract& contract = c.contract();
   const DType input = contract.input;
-  // Numbers of e4m3 and e5m2 are too short, and snap rounds those that stand beside larger ones.
+  // Numbers of e4m3 and e5m2 are too short, and snap rounds those that are beside larger ones.
   const bool rounds = contract.arithmetic == Arithmetic::snap ||
                       contract.arithmetic == Arithmetic::snap3 || size_of(input) == 1;
   if (output == DType::fp32 || rounds) return;

@@ -34,7 +34,7 @@ void add_scales(Case& c, Request& request, ScaleValues values) {
   if (c.index() % 2 == 1) draw_layouts(c.random(), request);
 }
 
-/// Scales come before alpha, C and the bias, whatever the operations are, and after a sum that
+/// Scales multiply before alpha, C and the bias, whatever the operations are, and after a sum that
 /// continues. `scaled` is the finished sum times its scales, in fp32.
 void within_epilogue(Case& c, Request request, const Elements& scaled) {
   const std::int64_t m = scaled.rows, n = scaled.cols;
@@ -63,7 +63,7 @@ void within_epilogue(Case& c, Request request, const Elements& scaled) {
   const auto got = c.run(request);
   if (!got || !c.same(expected, got->d, "scales, then alpha, C and the bias")) return;
 
-  // A sum of nothing that continues from C: the last part of a K that was cut brings the scales.
+  // A sum of nothing that continues from C: the last part of a K that was cut has the scales.
   spec = GemmSpec{};
   spec.contract = c.with_output(DType::fp32);
   spec.line_scales = true;

@@ -56,7 +56,7 @@ std::vector<std::uint32_t> special_values(const Contract& contract) {
     list.push_back(f.beyond_max() | f.sign_bit());
   }
   if (keeps_subnormals(contract)) list.push_back(min_subnormal(input));
-  // Its payload lies in bits that are dropped before anything else: an Inf is left.
+  // Its payload is in bits that are dropped before anything else: an Inf is left.
   if (input == DType::tf32) list.push_back(f.beyond_max() | 1U);
   return list;
 }

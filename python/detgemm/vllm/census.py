@@ -39,7 +39,7 @@ def judge(layer):
         return None
     if kind.__name__.endswith("Norm"):
         return "norm", marked
-    if isinstance(layer, activation.SiluAndMul) or kind.__module__ in (activation.__name__, "torch.nn.modules.activation"):
+    if isinstance(layer, activation.SiluAndMul) or kind.__module__ in (activation.__name__, "torch.nn.modules.activation", "transformers.activations"):
         return "silu", marked
     if any(word in kind.__name__.lower() for word in ("rotary", "rope")):
         return "rotary", marked
@@ -109,7 +109,8 @@ def register():
     @functools.wraps(theirs)
     def initialize_model(*arguments, **more):
         model = theirs(*arguments, **more)
-        if isinstance(more["vllm_config"].quant_config, config.DetgemmConfig):
+        given = more.get("vllm_config", arguments[0] if arguments else None)
+        if isinstance(given.quant_config, config.DetgemmConfig):
             check(model)
         return model
 

@@ -160,11 +160,14 @@ class DetgemmLongRotary(rotary_embedding.Phi3LongRoPEScaledRotaryEmbedding):
         self.detgemm = ours("rotary")
 
     def forward(self, positions, query, key=None, offsets=None):
-        if not self.detgemm or key is None or offsets is not None:
+        if not self.detgemm:
             return super().forward(positions, query, key, offsets)
+        if key is None or offsets is not None:
+            raise ValueError("detgemm: a rotary embedding of long contexts without key, or with offsets, is not supported with "
+                             "quantization=\"detgemm\"")
         rows = positions.flatten() + (self.original_max_position_embeddings if self.use_long_rope else 0)
-        heads = (x.view(rows.numel(), -1, self.head_size) for x in (query, key))
-        q, k = operators.rotary_pair(*heads, rows, self.long_short_cos_sin_cache, False, None, None, 0.0)
+        query_heads, key_heads = (query.view(rows.numel(), -1, self.head_size), key.view(rows.numel(), -1, self.head_size))
+        q, k = operators.rotary_pair(query_heads, key_heads, rows, self.long_short_cos_sin_cache, False, None, None, 0.0)
         return q.view(query.shape), k.view(key.shape)
 
 

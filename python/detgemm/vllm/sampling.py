@@ -26,7 +26,7 @@ MASKS = "vllm.v1.sample.ops.topk_topp_sampler"
 V2 = "vllm.v1.worker.gpu.sample.logprob"
 V2_MASKS = ("vllm.v1.worker.gpu.sample.states", "vllm.v1.worker.gpu.sample.sampler")
 MIN_P = "vllm.v1.sample.logits_processor.builtin"
-MOST_KEYS = 2**26  # int64 numbers that `topk` has at a time
+MAX_KEYS = 2**24  # int64 numbers that `topk` has at a time
 
 
 def token_log_probs(logits, token_ids):
@@ -60,14 +60,16 @@ def replace(owner, name, hook, ours, static=False):
 
 def topk(x, k, dim=-1):
     """As torch.topk over the last dimension; of equal values the one with the lesser index is first, for every k."""
-    return torch.return_types.topk(tuple(map(torch.cat, zip(*(_topk(rows, k) for rows in x.split(max(1, MOST_KEYS // x.shape[-1]))),
+    if k == 0:  # runner 1 calls so at every step of a request that takes its own tokens' log-probabilities alone
+        return torch.topk(x, 0, dim=-1)
+    return torch.return_types.topk(tuple(map(torch.cat, zip(*(_topk(rows, k) for rows in x.split(max(1, MAX_KEYS // x.shape[-1]))),
                                                             strict=True))))
 
 
 def _topk(x, k):
     """By keys of which no two are equal: the value's bits, in an order that integers have, then the index, from the last on."""
     bits = (x.float() + 0.0).view(torch.int32)  # -0 is 0
-    keys = torch.where(bits < 0, bits ^ 0x7fffffff, bits).long() << 32
+    keys = torch.where(bits < 0, bits ^ 0x7fffffff, bits).long().bitwise_left_shift_(32)
     keys += 0x7fffffff - torch.arange(x.shape[-1], device=x.device)
     index = 0x7fffffff - (keys.topk(k, dim=-1).values & 0x7fffffff)
     return x.gather(-1, index), index

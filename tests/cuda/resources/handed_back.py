@@ -13,7 +13,7 @@ which it stands. Between a load and its use may be arrivals for earlier stages:
     128 columns, two blocks of rows           1          the leaf before, or this stage's while the next one's are read
     192 columns                               0
 
-Exit code 77 where there is no cuobjdump, or no object has such a kernel, as in a sample.
+Exit code 77 where there is no cuobjdump.
 """
 import argparse
 import pathlib
@@ -82,8 +82,7 @@ def main():
             if loads == 0 or late > 0:
                 faults.append(f"{kernel}: {late} of {loads} loads outlast the arrival that hands their stage back")
     if kernels == 0:
-        print("skipped: no object has a kernel of e4m3 whose scales arrive with stages")
-        sys.exit(77)
+        faults.append("no object has a kernel of e4m3 whose scales arrive with stages")
     if waiting(GOOD, 0) != (1, 0) or waiting(BAD, 0) != (1, 1):
         faults.append("planted machine code was not told apart")
     print("\n".join(faults + [f"{kernels} kernels of e4m3, {len(faults)} faults"]))
