@@ -94,7 +94,7 @@ TEST_F(HipPlan, ReportsTheKernelThatItLaunched) {
     EXPECT_EQ(info.kernel.rfind("gfx942/" + variant, 0), 0U) << info.kernel;
     expected += variant.find("-parts") == std::string::npos ? 1 : 2;  // and the combine
   }
-  EXPECT_EQ(expected, 8 + 8 * 2);
+  EXPECT_EQ(expected, 9 + 9 * 2);
   ASSERT_TRUE(run(make_plan(), &info));
   EXPECT_TRUE(says(make_plan(), info.kernel)) << info.kernel;
   EXPECT_EQ(fake_->launches, before + expected + 1);
