@@ -99,10 +99,9 @@ Demand stream_demand(const Candidate& c, const Shape& s, const Machine& at) {
     // Two loads of 16 bytes for four of 8, and of each chunk a lane passes two words on.
     const bool chunks = of_wave > gfx9::kStreamBlock;
     const double loads = chunks ? gfx9::kStreamChunks : gathers;
-    const double clocks = std::max(gather_clocks, 64.0 * (chunks ? 16 : 8) / at.l1_bytes);
     d.lds = (1 + waves) * s.m * row / at.lds_bytes;
     if (chunks) d.lds += blocks * loads * 2 * kSwapClocks;
-    d.l1 = blocks * loads * clocks + s.m * row / at.l1_bytes;
+    d.l1 = blocks * loads * gather_clocks + s.m * row / at.l1_bytes;
     d.bytes = (s.m + s.n) * row;
     d.alone = s.m * of_wave * kStep / at.macs + kBarrierClocks;
   } else {

@@ -172,8 +172,10 @@ std::int64_t wide_extent(Random& random) {
     case 1:
       return random.between(2, 17);
     case 2:
-    case 3:
-      return (std::int64_t{8} << random.below(6)) * random.between(1, 9);
+    case 3: {
+      const std::int64_t tile = std::int64_t{8} << random.below(6);
+      return tile * random.between(1, 9);
+    }
     case 4:
       return power;
     default:

@@ -88,7 +88,10 @@ void with_addends(Case& c, const Products& products, const Request& full, const 
   GroupedSpec sized_spec = request.spec;
   sized_spec.gemm.n = 8;
   sized_spec.groups = 2;
-  if (!c.engine().supports_grouped(sized_spec)) spec.bias.reset(), sized_spec.gemm.bias.reset();
+  if (!c.engine().supports_grouped(sized_spec)) {
+    spec.bias.reset();
+    sized_spec.gemm.bias.reset();
+  }
   if (!c.engine().supports_grouped(sized_spec)) return;
   const DType output = c.contract().output;
   const std::int64_t m = full.a.rows, n = full.b.cols;

@@ -191,13 +191,7 @@ const Turn& turn_of(Case& c, std::int64_t number) {
 
 /// Whatever is far from its first element: a bias of many columns, a C of many rows, operations.
 void add_far_addends(Case& c, const Shape& shape, Request& request) {
-  const auto if_supported = [&](auto&& change) {
-    GemmSpec spec = sized(request);
-    change(spec);
-    if (!c.engine().supports(spec)) return false;
-    change(request.spec);
-    return true;
-  };
+  const auto if_supported = [&](auto&& change) { return change_if_supported(c, request, change); };
   const DType output = request.spec.contract.output;
   if (shape.n > 1000 && if_supported([](GemmSpec& spec) { spec.bias = DType::fp32; })) {
     request.bias = draw_normal(c.random(), DType::fp32, 1, shape.n, kResidue);

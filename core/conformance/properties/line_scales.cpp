@@ -34,21 +34,21 @@ void add_scales(Case& c, Request& request, ScaleValues values) {
   if (c.index() % 2 == 1) draw_layouts(c.random(), request);
 }
 
-/// Scales multiply before alpha, C and the bias, whatever the operations are, and after a sum that
-/// continues. `scaled` is the finished sum times its scales, in fp32.
-void within_epilogue(Case& c, Request request, const Elements& scaled) {
+/// Scales multiply before alpha, C and the bias, as far as the engine computes these, whatever the
+/// operations are. `scaled` is the finished sum times its scales, in fp32. False if it failed.
+bool within_epilogue(Case& c, Request request, const Elements& scaled) {
   const std::int64_t m = scaled.rows, n = scaled.cols;
-  GemmSpec& spec = request.spec;
-  spec.op_a = c.random().one_in(2) ? Op::transpose : Op::none;
-  spec.op_b = c.random().one_in(2) ? Op::transpose : Op::none;
-  spec.alpha = 0.3F;
-  spec.beta = -1.7F;
-  spec.bias = DType::fp32;
-  // An engine that lacks one of these has nothing of it to get wrong.
-  if (!c.engine().supports(sized(request))) spec.beta = 0.0F;
-  if (!c.engine().supports(sized(request))) return;
-  if (spec.beta != 0.0F) request.c = draw_normal(c.random(), DType::fp32, m, n);
-  request.bias = draw_normal(c.random(), DType::fp32, 1, n);
+  const auto if_supported = [&](auto&& change) { return change_if_supported(c, request, change); };
+  if (c.random().one_in(2)) if_supported([](GemmSpec& spec) { spec.op_a = Op::transpose; });
+  if (c.random().one_in(2)) if_supported([](GemmSpec& spec) { spec.op_b = Op::transpose; });
+  if_supported([](GemmSpec& spec) { spec.alpha = 0.3F; });
+  if (if_supported([](GemmSpec& spec) { spec.beta = -1.7F; })) {
+    request.c = draw_normal(c.random(), DType::fp32, m, n);
+  }
+  if (if_supported([](GemmSpec& spec) { spec.bias = DType::fp32; })) {
+    request.bias = draw_normal(c.random(), DType::fp32, 1, n);
+  }
+  const GemmSpec& spec = request.spec;
   Elements expected(DType::fp32, m, n);
   for (std::int64_t i = 0; i < m; ++i) {
     for (std::int64_t j = 0; j < n; ++j) {
@@ -57,13 +57,17 @@ void within_epilogue(Case& c, Request request, const Elements& scaled) {
         const float addend = spec.beta * std::bit_cast<float>(request.c.get(i, j));
         v = v + addend;
       }
-      expected.set(i, j, bits_of(v + std::bit_cast<float>(request.bias.get(0, j))));
+      if (spec.bias) v = v + std::bit_cast<float>(request.bias.get(0, j));
+      expected.set(i, j, bits_of(v));
     }
   }
   const auto got = c.run(request);
-  if (!got || !c.same(expected, got->d, "scales, then alpha, C and the bias")) return;
+  return got && c.same(expected, got->d, "scales, then alpha, C and the bias");
+}
 
-  // A sum of nothing that continues from C: the last part of a K that was cut has the scales.
+/// A sum of nothing that continues from C: the last part of a K that was cut has the scales.
+void continued(Case& c, Request request, std::int64_t m, std::int64_t n) {
+  GemmSpec& spec = request.spec;
   spec = GemmSpec{};
   spec.contract = c.with_output(DType::fp32);
   spec.line_scales = true;
@@ -72,14 +76,15 @@ void within_epilogue(Case& c, Request request, const Elements& scaled) {
   request.b = row_slice(request.b, 0, 0);
   request.c = draw_normal(c.random(), DType::fp32, m, n);
   if (!c.engine().supports(sized(request))) return;
+  Elements expected(DType::fp32, m, n);
   for (std::int64_t i = 0; i < m; ++i) {
     for (std::int64_t j = 0; j < n; ++j) {
       const float sum = value_of(request.scale_b, j) * std::bit_cast<float>(request.c.get(i, j));
       expected.set(i, j, bits_of(value_of(request.scale_a, i) * sum));
     }
   }
-  const auto continued = c.run(request);
-  if (continued) c.same(expected, continued->d, "a sum that continues, times its scales");
+  const auto got = c.run(request);
+  if (got) c.same(expected, got->d, "a sum that continues, times its scales");
 }
 
 }  // namespace
@@ -142,7 +147,8 @@ void line_scales(Case& c) {
     return;
   }
   if (visible) c.count_discriminating();
-  within_epilogue(c, request, expected);
+  if (!within_epilogue(c, request, expected)) return;
+  continued(c, request, expected.rows, expected.cols);
 }
 
 }  // namespace detgemm::conformance

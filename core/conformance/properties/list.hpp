@@ -57,6 +57,16 @@ std::int64_t combination_cases(const Contract& contract, Level level);
 std::int64_t large_cases(const Contract& contract, Level level);
 /// The values of K that `k_tails` tests, one per case.
 std::vector<std::int64_t> tail_lengths(const Contract& contract, Level level);
+/// Changes the request's spec by `change` where the engine computes the changed one, and returns
+/// whether it does: what an engine lacks is left out by itself.
+template <class Change>
+bool change_if_supported(Case& c, Request& request, Change&& change) {
+  GemmSpec changed = sized(request);
+  change(changed);
+  if (!c.engine().supports(changed)) return false;
+  change(request.spec);
+  return true;
+}
 /// A part of `specials`: how sums become numbers of a narrow output.
 void last_store(Case& c, DType output);
 

@@ -39,8 +39,8 @@ void draw_edges(Case& c, Elements& logits, std::int64_t row) {
     }
   }
   if (!c.random().one_in(4)) return;
-  logits.set(row, c.random().below(v),
-             encode(c.random().pick(std::span<const double>(kEdges)), logits.dtype));
+  const double edge = c.random().pick(std::span<const double>(kEdges));
+  logits.set(row, c.random().below(v), encode(edge, logits.dtype));
 }
 
 /// Rows of every kind: sizes of logits, masks, peaks, special values, ignored targets.

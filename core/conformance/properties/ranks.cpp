@@ -35,17 +35,13 @@ void joined_otherwise(Case& c, const Request& request, std::int64_t count) {
   const auto roots = rank_roots(c, request, count);
   if (!roots) return;
   Request plain = request;
-  plain.spec.alpha = -1.3F;
-  plain.spec.bias = DType::bf16;
-  plain.bias = draw_normal(c.random(), DType::bf16, 1, request.b.cols);
-  const auto if_supported = [&](auto&& change) {
-    Request changed = plain;
-    change(changed.spec);
-    if (c.engine().supports(sized(changed))) plain = std::move(changed);
-  };
+  const auto if_supported = [&](auto&& change) { return change_if_supported(c, plain, change); };
+  if_supported([](GemmSpec& spec) { spec.alpha = -1.3F; });
+  if (if_supported([](GemmSpec& spec) { spec.bias = DType::bf16; })) {
+    plain.bias = draw_normal(c.random(), DType::bf16, 1, request.b.cols);
+  }
   if_supported([](GemmSpec& spec) { spec.activation = Activation::silu; });
-  if_supported([](GemmSpec& spec) { spec.beta = 0.7F; });
-  if (plain.spec.beta != 0.0F) {
+  if (if_supported([](GemmSpec& spec) { spec.beta = 0.7F; })) {
     plain.c = draw_normal(c.random(), plain.spec.contract.output, request.a.rows, request.b.cols);
   }
   const auto whole = c.run(plain);

@@ -68,19 +68,21 @@ TEST_F(HipPlace, NothingContinuedInPlaceStays) {
     request.spec.continue_from_c = true;
     request.a = conformance::Elements(request.spec.contract.input, 19, 0);
     request.b = conformance::Elements(request.spec.contract.input, 0, 17);
-    request.b_layout.col_major = true;  // with both lines' ends, what every stream takes
-    request.a_layout.ld_padding = request.b_layout.ld_padding = 8;
     request.c = conformance::draw_normal(random, DType::fp32, 19, 17);
     request.in_place = true;
     GemmSpec spec = request.spec;
     spec.n = 17;
-    for (const std::string& variant : hip_backend().variants(spec)) {
-      request.options.variant = variant;
-      const auto got = conformance::run_once(hip_backend(), request);
-      ASSERT_TRUE(got || got.status().code() == Errc::unsupported) << got.status().message();
-      if (!got) continue;
-      EXPECT_TRUE(got->violation.empty()) << got->violation;
-      EXPECT_EQ(got->d, request.c) << contract << ", " << variant;
+    for (const bool lines : {false, true}) {  // along K, as streams need them, or any strides
+      request.b_layout.col_major = lines;
+      request.a_layout.ld_padding = request.b_layout.ld_padding = lines ? 8 : 0;
+      for (const std::string& variant : hip_backend().variants(spec)) {
+        request.options.variant = variant;
+        const auto got = conformance::run_once(hip_backend(), request);
+        ASSERT_TRUE(got || got.status().code() == Errc::unsupported) << got.status().message();
+        if (!got) continue;
+        EXPECT_TRUE(got->violation.empty()) << got->violation;
+        EXPECT_EQ(got->d, request.c) << contract << ", " << variant << (lines ? ", lines" : "");
+      }
     }
   }
 }
