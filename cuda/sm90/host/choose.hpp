@@ -52,6 +52,7 @@ struct Many {
   bool on_x = false;   ///< `apart` holds for tokens along x too
   bool general = false;  ///< all of D leaves by ordinary stores, whose lines run along y
   bool pieces = false;   ///< boxes of D cut a tile evenly, as those of leaves do
+  bool activates = false;  ///< by more than relu
 };
 
 /// Microseconds that the model expects of a geometry; the smallest wins. `parts`: CTAs that share

@@ -96,6 +96,9 @@ struct Tile {
   static constexpr bool kSharesX = kG.shares_x;
   static constexpr bool kXMn = kXMnT, kYMn = kYMnT;
 
+  /// Groups that take tiles in turn have a whole tile each; else they share one.
+  static constexpr int kTurns = kG.turns;
+  static constexpr int kReaders = kGroups / kTurns * kCluster;  ///< groups that read a stage
   static constexpr int kX = kG.x();
   /// The tensor core reads 64 rows, whatever was loaded. What is past the loaded rows makes
   /// rows of the tile that do not exist in the problem and are never stored.
@@ -123,7 +126,7 @@ struct Tile {
   static constexpr int kStages = kG.stages(kYMn, kEpilogueBytes);
   /// Stages by which the second group runs behind the first, where the ring can spare them: the
   /// rest of the ring hides the latency of L2.
-  static constexpr int kLag = kStages >= 6 ? 2 : 0;
+  static constexpr int kLag = kStages >= 6 && kTurns == 1 ? 2 : 0;
   static constexpr int kSharedBytes =
       kStages * kStageBytes + kEpilogueBytes + 16 * kStages + kSharedAlignment;
 
