@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernel of chains in clusters of two and four, on the host: whatever the CTAs' speeds and the
-// order in which copies arrive, every wgmma reads the rows and blocks that it should from its start
-// to its end, every CTA comes to an end, and every output is stored.
+// The kernel of chains in clusters of two and four, and of two tiles in turn, on the host: whatever
+// the CTAs' speeds and the order in which copies arrive, every wgmma reads the rows and blocks that
+// it should from its start to its end, every CTA comes to an end, and every output is stored.
 
 #include "tests/cuda/sm90/cluster_machine.hpp"
 
@@ -56,7 +56,7 @@ struct Launch {
 
   explicit Launch(const Case& of) : c(of) {
     const Boxes x = x_boxes(kT, p), y = y_boxes(kT, p);
-    const int slab = shape.c.slab_bytes / (shape.c.x_contiguous ? kT.groups * kT.blocks : 1);
+    const int slab = shape.c.slab_bytes / (shape.c.x_contiguous ? kT.x() / 64 : 1);
     maps.y.opaque[0] = 1;
     maps.c.opaque[0] = 2;
     machine.sources = {{0, static_cast<int>(p.x.rows), x.rows, x.rows * 128, p.x_stable},
@@ -97,6 +97,15 @@ struct Launch {
     return one;
   }
 
+  /// Of a group's own tiles, the number among those of its CTA; and where its rows begin in one.
+  static int number_of(const test::Actor& a, int own) {
+    const int group = static_cast<int>(a.thread.x / 128 - 1);
+    return own * T::kTurns + (T::kTurns > 1 ? group : 0);
+  }
+  static int row_of(const test::Actor& a) {
+    return T::kTurns > 1 ? 0 : static_cast<int>(a.thread.x / 128 - 1) * T::kBlocks * 64;
+  }
+
   /// The first rows of tile `number` of a CTA.
   std::pair<int, int> origin(int cta, int number) const {
     int tile_x = 0, tile_y = 0;
@@ -119,12 +128,12 @@ struct Launch {
   }
   void check(const test::Actor& a, const test::Group& group) const {
     if (a.thread.x % 128 != 0) return;
-    const auto [x0, y0] = origin(a.cta, a.groups_ended / shape.k_blocks);
+    const auto [x0, y0] = origin(a.cta, number_of(a, a.groups_ended / shape.k_blocks));
     const int block = a.groups_ended % shape.k_blocks;
     if (group.reads.size() != 4 * T::kBlocks) return machine.fail("a stage is four steps");
     for (int i = 0; i < T::kBlocks; ++i) {  // the steps after the first read the same rows
       const auto [x, y] = group.reads[static_cast<std::size_t>(i)];
-      const int row = x0 + (static_cast<int>(a.thread.x / 128 - 1) * T::kBlocks + i) * 64;
+      const int row = x0 + row_of(a) + i * 64;
       check_rows(x, 0, 64, row, shape.x_rows, block);
       check_rows(y, 1, T::kN, y0, shape.y_rows, block);
     }
@@ -132,7 +141,7 @@ struct Launch {
 
   /// D has its neighbours along x, since N is there: boxes of (slab, 64).
   void store(test::Actor& a, int x, int y, std::uint32_t box) {
-    const int number = a.groups_ended / shape.k_blocks - 1;
+    const int number = number_of(a, a.groups_ended / shape.k_blocks - 1);
     const auto [x0, y0] = origin(a.cta, number);
     auto& staged = machine.staged[{a.cta, 0}];
     for (const auto& [to, column] : staged) {
@@ -196,6 +205,33 @@ TEST(Sm90ClusterMachine, Quads) {
 TEST(Sm90ClusterMachine, Pairs) {
   expect_all_run<geometry::pair(1, 1, 96, false)>();
   expect_all_run<geometry::pair(1, 2, 96, true)>();
+}
+
+/// One tile, an even and an odd number of them, a K shorter than the ring and longer.
+template <Geometry kG>
+void expect_turns_run() {
+  const std::int64_t tile = kG.x();
+  expect_runs<kG>({kG.n - 5, tile - 8, 200, 1}, 3);
+  expect_runs<kG>({kG.n * 2 + 3, tile * 3, 64 * 20, 1, true, false}, 3);
+  expect_runs<kG>({kG.n * 3, tile * 3 + 16, 64 * 3, 2, true, true}, 3);
+  expect_runs<kG>({kG.n * 5 + 1, tile, 64, 1, false, true}, 3);
+}
+TEST(Sm90ClusterMachine, TilesInTurn) {
+  expect_turns_run<geometry::in_turn(96)>();
+  expect_turns_run<geometry::in_turn(128)>();
+  expect_turns_run<geometry::in_turn(192)>();
+}
+
+/// A group that does not wait for its turn takes a stage of the round before for its own.
+TEST(Sm90ClusterMachine, AGroupOutOfTurnIsFound) {
+  using T = Tile<DType::bf16, geometry::in_turn(128), false, false>;
+  Launch<T> launch({128 * 3, 128 * 3, 64 * 9, 1});
+  machine.no_turns = true;
+  int found = 0;
+  for (unsigned seed = 1; seed <= 10; ++seed) found += launch.run(seed).empty() ? 0 : 1;
+  machine.no_turns = false;
+  EXPECT_GE(found, 8);
+  EXPECT_EQ(launch.run(1), "");
 }
 
 /// A stage that is handed back by three CTAs of four, or by all and once more, is a fault that the
