@@ -47,7 +47,8 @@ __device__ __forceinline__ void run_consumer_in_turn(const SharedLayout<T>& shar
                                                      const LaunchMaps& maps,
                                                      const LaunchShape& shape,
                                                      const GemmArguments& g, int group) {
-  static_assert(T::kGroups == 2 && T::kTurns == 2 && T::kCluster == 1 && T::kDepth == 1);
+  static_assert(T::kGroups == 2 && T::kTurns == 2 && T::kCluster == 1 && T::kDepth == 1,
+                "Two groups of a CTA by itself take turns, a block of k per stage.");
   RingCursor<T::kStages> cursor;
   ptx::griddepcontrol_wait();  // they may still read D; loads have begun
   int box_index = 0;
