@@ -123,6 +123,7 @@ struct ClusterMachine {
   std::function<void(Actor&, const Group&)> ended;
   std::function<void(Actor&, int x, int y, std::uint32_t box)> stored;
   std::map<std::pair<int, std::uint32_t>, std::vector<std::pair<std::uint32_t, int>>> staged;
+  int parts = 1;  ///< instructions that share the columns of a step
   /// A fault: what a barrier's count becomes.
   std::function<std::uint32_t(std::uint32_t)> count = [](std::uint32_t n) { return n; };
 
@@ -275,7 +276,15 @@ inline std::string ClusterMachine::run(unsigned seed, int blocks, int groups) {
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a > b ? a : b; }
 inline void __syncwarp() {}
-inline void __syncthreads() { detgemm::test::machine.fail("__syncthreads in a cluster"); }
+namespace detgemm::cuda::sm90::ptx {
+inline void cluster_sync();
+}
+inline void __syncthreads() {
+  if (detgemm::test::machine.cluster > 1) {
+    return detgemm::test::machine.fail("__syncthreads in a cluster");
+  }
+  detgemm::cuda::sm90::ptx::cluster_sync();
+}
 inline unsigned __shfl_sync(unsigned, unsigned value, int) { return value; }
 inline int __ffs(int bits) { return __builtin_ffs(bits); }
 inline float __uint_as_float(std::uint32_t bits) { return detgemm::arithmetic::float_of(bits); }
@@ -373,8 +382,10 @@ template <DType T, int N, bool kAMn, bool kBMn>
 struct Wgmma {
   template <bool kFresh = false>
   static void run(float (&d)[N / 2], std::uint64_t a, std::uint64_t b) {
+    const int first = static_cast<int>(machine.current->started.size()) % machine.parts * N;
     for (int i = 0; i < N / 2; ++i) {
-      d[i] = static_cast<float>(8 * (i / 4) + 2 * static_cast<int>(threadIdx.x % 4) + i % 2);
+      const int column = 8 * (i / 4) + 2 * static_cast<int>(threadIdx.x % 4) + i % 2;
+      d[i] = static_cast<float>(first + column);
     }
     machine.current->started.emplace_back(static_cast<std::uint32_t>(a << 4),
                                           static_cast<std::uint32_t>(b << 4));
