@@ -116,14 +116,14 @@ constexpr Geometry narrow(int n, int depth, int ctas) {
 inline constexpr auto kPlainGeometries = [] {
   using namespace geometry;
   constexpr int kStream[] = {8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 248};
-  constexpr int kOne[] = {64, 80, 96, 112, 128, 144, 160, 192, 256};
-  constexpr int kTwo[] = {32,  48,  64,  80,  96,  104, 112, 128, 136, 144,
-                          152, 160, 168, 176, 192, 200, 208, 224, 240, 256};
+  constexpr int kOne[] = {64, 72, 80, 96, 112, 128, 144, 160, 192, 256};
+  constexpr int kTwo[] = {32,  40,  48,  56,  64,  72,  80,  88,  96,  104, 112, 120, 128, 136,
+                          144, 152, 160, 168, 176, 192, 200, 208, 216, 224, 232, 240, 256};
   constexpr int kWide[] = {64, 96, 128, 136, 144, 152, 160, 168, 176, 184, 192};
-  constexpr int kThree[] = {80, 128, 144, 160, 176};
+  constexpr int kThree[] = {80, 104, 112, 128, 144, 160, 176, 192, 208};
   constexpr int kQuad[] = {64, 72, 80, 88, 96, 104, 112, 128, 136};
   constexpr int kInTurn[] = {96, 112, 128, 144, 160, 176, 192};
-  std::array<Geometry, 3 * 14 + 5 + 4 + 9 + 20 + 11 + 5 + 4 + 2 + 9 + 7> all{};
+  std::array<Geometry, 3 * 14 + 5 + 4 + 10 + 27 + 11 + 9 + 4 + 2 + 9 + 7> all{};
   int i = 0;
   for (const int load : {8, 16, 32}) {
     for (const int n : kStream) all[i++] = stream(load, n);

@@ -95,6 +95,9 @@ struct Tile {
   static constexpr int kCtas = kG.ctas, kCluster = kG.cluster;
   static constexpr bool kSharesX = kG.shares_x;
   static constexpr bool kXMn = kXMnT, kYMn = kYMnT;
+  /// Columns of one instruction. ptxas gives each of 512 threads 128 registers at first and then
+  /// refuses an instruction with 104 accumulators (C7602), so two instructions take half each.
+  static constexpr int kStepN = kGroups == 3 && kN > 192 ? kN / 2 : kN;
 
   /// Groups that take tiles in turn have a whole tile each; else they share one.
   static constexpr int kTurns = kG.turns;
@@ -131,6 +134,8 @@ struct Tile {
       kStages * kStageBytes + kEpilogueBytes + 16 * kStages + kSharedAlignment;
 
   static_assert(kN % 8 == 0 && kN <= 256, "The N of a wgmma is a multiple of 8, at most 256.");
+  static_assert(kStepN == kN || (!kYMn && kStepN % 8 == 0 && kN % kStepN == 0),
+                "The columns of a second instruction begin at a row of the swizzle's pattern.");
   static_assert(kStages >= 3, "The ring hides latency with at least three stages.");
   static_assert(kG.takes_mn_major() || (!kXMn && !kYMn),
                 "An MN-major operand needs whole slabs of 64 rows and one k block per stage.");

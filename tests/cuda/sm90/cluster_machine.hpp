@@ -123,6 +123,7 @@ struct ClusterMachine {
   std::function<void(Actor&, const Group&)> ended;
   std::function<void(Actor&, int x, int y, std::uint32_t box)> stored;
   std::map<std::pair<int, std::uint32_t>, std::vector<std::pair<std::uint32_t, int>>> staged;
+  int parts = 1;  ///< instructions that share the columns of a step
   /// A fault: what a barrier's count becomes.
   std::function<std::uint32_t(std::uint32_t)> count = [](std::uint32_t n) { return n; };
   bool no_turns = false;  ///< a fault: groups that take tiles in turn do not wait for their turn
@@ -379,8 +380,10 @@ template <DType T, int N, bool kAMn, bool kBMn>
 struct Wgmma {
   template <bool kFresh = false>
   static void run(float (&d)[N / 2], std::uint64_t a, std::uint64_t b) {
+    const int first = static_cast<int>(machine.current->started.size()) % machine.parts * N;
     for (int i = 0; i < N / 2; ++i) {
-      d[i] = static_cast<float>(8 * (i / 4) + 2 * static_cast<int>(threadIdx.x % 4) + i % 2);
+      const int column = 8 * (i / 4) + 2 * static_cast<int>(threadIdx.x % 4) + i % 2;
+      d[i] = static_cast<float>(first + column);
     }
     machine.current->started.emplace_back(static_cast<std::uint32_t>(a << 4),
                                           static_cast<std::uint32_t>(b << 4));

@@ -44,6 +44,7 @@ int index_of(const Geometry& t) {
 template <class T>
 struct Launch {
   static constexpr const Geometry& kT = T::kGeometry;
+  static constexpr int kParts = T::kN / T::kStepN;  ///< instructions per step
   const Case& c;
   GemmArguments g = arguments_of(c);
   LaunchOptions options = options_of(c);
@@ -63,6 +64,7 @@ struct Launch {
                        {1, static_cast<int>(p.y.rows), y.rows, y.rows * 128, p.y_stable},
                        {2, 0, 0, slab, false}};
     machine.cluster = T::kCluster;
+    machine.parts = kParts;
     machine.kernel = [this] { chain_kernel<T>(maps, shape, g); };
     machine.ended = [this](test::Actor& a, const test::Group& group) { check(a, group); };
     machine.stored = [this](test::Actor& a, int x0, int y0, std::uint32_t box) {
@@ -130,12 +132,13 @@ struct Launch {
     if (a.thread.x % 128 != 0) return;
     const auto [x0, y0] = origin(a.cta, number_of(a, a.groups_ended / shape.k_blocks));
     const int block = a.groups_ended % shape.k_blocks;
-    if (group.reads.size() != 4 * T::kBlocks) return machine.fail("a stage is four steps");
-    for (int i = 0; i < T::kBlocks; ++i) {  // the steps after the first read the same rows
+    constexpr int kOfStep = T::kBlocks * kParts;
+    if (group.reads.size() != 4 * kOfStep) return machine.fail("a stage is four steps");
+    for (int i = 0; i < kOfStep; ++i) {  // the steps after the first read the same rows
       const auto [x, y] = group.reads[static_cast<std::size_t>(i)];
-      const int row = x0 + row_of(a) + i * 64;
+      const int row = x0 + row_of(a) + i / kParts * 64;
       check_rows(x, 0, 64, row, shape.x_rows, block);
-      check_rows(y, 1, T::kN, y0, shape.y_rows, block);
+      check_rows(y, 1, T::kStepN, y0 + i % kParts * T::kStepN, shape.y_rows, block);
     }
   }
 
@@ -205,6 +208,16 @@ TEST(Sm90ClusterMachine, Quads) {
 TEST(Sm90ClusterMachine, Pairs) {
   expect_all_run<geometry::pair(1, 1, 96, false)>();
   expect_all_run<geometry::pair(1, 2, 96, true)>();
+}
+/// Without a cluster: two instructions share the columns of a step.
+TEST(Sm90ClusterMachine, TwoInstructionsOfAStep) {
+  using T = Tile<DType::bf16, geometry::tile(3, 1, 208), false, false>;
+  static_assert(T::kStepN == 104);
+  const Case c{T::kN * 2 + 3, T::kX * 3 + 8, 640, 2, false, true};
+  Launch<T> launch(c);
+  EXPECT_EQ(launch.run(1), "");
+  machine.parts = 1;  // as if the second one wrote the accumulators of the first
+  EXPECT_TRUE(launch.run(1).starts_with("a column of the accumulators is stored as another"));
 }
 
 /// One tile, an even and an odd number of them, a K shorter than the ring and longer.
