@@ -79,10 +79,24 @@ class Pipeline {
   template <class EndLeaf>
   __device__ __forceinline__ void run(std::int64_t tile, Accumulators& acc, EndLeaf&& end_leaf) {
     if (!filled_) fill(tile);
+    const int blocks = static_cast<int>(p_.pitch + 7) / 8;
+    run_used<Multiply::kAcross>((blocks + kTile.warps_n - 1) / kTile.warps_n, acc, end_leaf);
+  }
+
+ private:
+  /// Multiplies as many fragments of columns as count: at least half of those of a tile.
+  template <int kUsed, class EndLeaf>
+  __device__ __forceinline__ void run_used(int used, Accumulators& acc, EndLeaf& end_leaf) {
+    if constexpr (!kLeaves && kAlong && kUsed > Multiply::kAcross / 2 && kUsed > 1) {
+      if (used < kUsed) {
+        run_used<kUsed - 1>(used, acc, end_leaf);
+        return;
+      }
+    }
 #pragma unroll 1
     for (Cursor<kLeaves> at(p_); !at.done(); at.advance(p_, kTile.k)) {
       begin_load();
-      multiply_.run(
+      multiply_.template run<kUsed>(
           stage_, acc, [&](int i) { load_slot(i); }, [&] { return next_stage(); });
       end_load();
       if constexpr (kLeaves) {
@@ -90,8 +104,6 @@ class Pipeline {
       }
     }
   }
-
- private:
   /// Fills the ring, and reads the first fragments.
   __device__ __forceinline__ void fill(std::int64_t tile) {
     tile_ = tile;
