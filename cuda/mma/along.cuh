@@ -19,9 +19,10 @@ namespace ptx = sm90::ptx;
 /// Eight threads in a row write eight places of shared memory in different banks: with four of them
 /// per line, which read 64 bytes, their lines are four apart.
 ///
-///   64 products      threads   0 1 2 3 | 0 1 2 3    line 0         128      0 .. 7 | 0 .. 7   line 0
-///                              4 5 6 7 | 4 5 6 7    line 4                  8 ..   | 8 ..     line 1
-///                              8 ..    | 8 ..       line 1
+///   64 products      threads   0 1 2 3 | 0 1 2 3    line 0         128      0 .. 7 | 0 .. 7   line
+///   0
+///                              4 5 6 7 | 4 5 6 7    line 4                  8 ..   | 8 ..     line
+///                              1 8 ..    | 8 ..       line 1
 template <int kLines, int kK, int kThreads>
 class AlongLoader {
   static constexpr int kPerLine = kK / 8;

@@ -56,9 +56,9 @@ struct Multiplier {
     __device__ __forceinline__ Place(bool is_across, int first, int line_half, int k_half)
         : across(!kAlong && is_across) {
       const int row = static_cast<int>(threadIdx.x) % 8;
-      const int chunk =
-          across ? swizzled(k_half * 8 + row, first / 8 + line_half * kApart, kDownRow)
-                 : swizzled(first + line_half * 8 * kApart + row, k_half, kWidth);
+      const int chunk = across
+                            ? swizzled(k_half * 8 + row, first / 8 + line_half * kApart, kDownRow)
+                            : swizzled(first + line_half * 8 * kApart + row, k_half, kWidth);
       base = static_cast<std::uint32_t>(chunk) * 16;
     }
     /// Reads the fragments of all lines for a step of 16 products. One branch for all of them: an
