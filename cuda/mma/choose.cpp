@@ -204,7 +204,6 @@ Params make_params(const GemmArguments& g, const Decision& d, void* workspace) {
     const int rows = t.threads() / ((across ? lines : t.k) / 8);
     o.step = 2 * rows * (across ? o.k_stride : o.line_stride);
     o.block = 2 * t.k * o.k_stride;
-    o.back = o.block - lines * t.k / 8 / t.threads() * o.step;
   };
   count_bytes(p.a, t.m);
   count_bytes(p.b, t.n);
