@@ -6,6 +6,7 @@
 #include "core/contract/log_results.hpp"
 #include "cuda/log_prob/launch.hpp"
 #include "cuda/log_prob/pieces.cuh"
+#include "cuda/sm90/ptx/control.cuh"
 
 namespace detgemm::cuda::log_prob {
 namespace {
@@ -54,6 +55,7 @@ __global__ void __launch_bounds__(kWarps * 32, kEntropy || (k32 && !kAligned) ? 
     whole_kernel(const __grid_constant__ WholeJob job) {
   __shared__ arithmetic::LogNode nodes[kMaxChunks];
   const Cluster cluster;
+  sm90::ptx::wait_for_earlier_work();
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const std::int64_t row = blockIdx.x / cluster.size;
@@ -130,12 +132,13 @@ cudaError_t whole(const LogitView& logits, std::int64_t columns, const LogProbRo
                                      : kernel_of<false, false>(scaled, aligned));
   const auto chunks = (columns + kChunkColumns - 1) / kChunkColumns;
   kernel.threads = warps_of(logits.rows, machine.sms) * 32;
-  while (machine.clusters && kernel.cluster < 8 && kernel.cluster * kWarps < chunks &&
+  while (machine.is_sm90 && kernel.cluster < 8 && kernel.cluster * kWarps < chunks &&
          logits.rows * kernel.cluster <= machine.sms) {
     kernel.cluster *= 2;
   }
   void* arguments[] = {&job};
-  return launch(kernel, static_cast<int>(logits.rows) * kernel.cluster, {stream, false}, arguments);
+  return launch(kernel, static_cast<int>(logits.rows) * kernel.cluster, {stream, machine.is_sm90},
+                arguments);
 }
 
 }  // namespace detgemm::cuda::log_prob
