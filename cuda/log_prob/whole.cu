@@ -14,6 +14,7 @@ namespace {
 constexpr int kWarps = 8;  // of a CTA, at most
 constexpr int kMaxChunks = 128;
 constexpr int kManyRows = 12;  // per multiprocessor
+constexpr int kSpread = 2;     // rows per multiprocessor up to which several CTAs share a row
 static_assert(kMaxWholeVocabulary == kMaxChunks * kChunkColumns, "Each chunk has a node.");
 
 struct WholeJob {
@@ -133,7 +134,7 @@ cudaError_t whole(const LogitView& logits, std::int64_t columns, const LogProbRo
   const auto chunks = (columns + kChunkColumns - 1) / kChunkColumns;
   kernel.threads = warps_of(logits.rows, machine.sms) * 32;
   while (machine.is_sm90 && kernel.cluster < 8 && kernel.cluster * kWarps < chunks &&
-         logits.rows * kernel.cluster <= machine.sms) {
+         logits.rows * kernel.cluster <= std::int64_t{kSpread} * machine.sms) {
     kernel.cluster *= 2;
   }
   void* arguments[] = {&job};
