@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 
 from detgemm.contract import contract as parsed
+from detgemm.torch import log_prob_gradients
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import register_gradient
 from detgemm.torch.dispatch import check_tensors, check_truth, refuse, under_autocast
@@ -36,7 +37,7 @@ class LogProbs(NamedTuple):
 
 @register_fake("detgemm::linear_log_prob")
 def _(x, weight, targets, scale, bias, main_grad, bias_main_grad, forward, dgrad, wgrad, valid, entropy, keep_logits, zero_gradient,
-      alpha=1.0):
+      alpha=1.0, stripe_bytes=0):
     tokens = x.shape[0]
     rows = [x.new_empty((tokens if wanted else 0,), dtype=torch.float32) for wanted in (True, True, entropy, True, True, True)]
     # Rows of kept logits begin at multiples of 16 bytes.
@@ -53,7 +54,7 @@ def _(dlogp, dlse, dentropy, x, weight, targets, scale, bias, k, r, lse, entropy
 
 def _context(ctx, inputs, output):
     (*operands, main_grad, bias_main_grad, ctx.forward, ctx.dgrad, ctx.wgrad, ctx.valid, ctx.has_entropy, _, ctx.zero_gradient,
-     ctx.alpha) = inputs
+     ctx.alpha, _) = inputs
     save(ctx, operands, (main_grad, bias_main_grad), output)
 
 
@@ -64,7 +65,7 @@ def _backward(ctx, *upstream):
         return OPS.linear_log_prob_backward(*given, *ctx.main_grads, ones, ctx.forward, ctx.dgrad, ctx.wgrad, ctx.valid, stripe_bytes, *of,
                                             ctx.alpha)
 
-    return gradients(ctx, upstream, call, 15)
+    return gradients(ctx, upstream, call, 16)
 
 
 register_gradient("linear_log_prob", _backward, setup_context=_context)
@@ -155,7 +156,8 @@ def linear_log_prob(x, weight, targets, policy, *, scale=None, valid=None, bias=
         keep_logits = learns and group is None and rows.shape[0] * columns * _logit_bytes(policy.forward) <= KEPT_BYTES
     operands = rows, weight, ids, factor, bias, main_grad, bias_main_grad, policy.forward, policy.dgrad, policy.wgrad
     if group is None:
-        found = OPS.linear_log_prob(*operands, columns if valid is None else valid, entropy, keep_logits, flagged, float(alpha))
+        found = OPS.linear_log_prob(*operands, columns if valid is None else valid, entropy, keep_logits, flagged, float(alpha),
+                                    log_prob_gradients.STRIPE_BYTES)
     else:
         found = sharded_log_prob_op(*operands[:2], ids.to(torch.int64), *operands[3:], -1 if valid is None else valid, entropy, keep_logits,
                                     flagged, group.group_name, vocab_start, float(alpha))
