@@ -83,7 +83,9 @@ struct HostCta : HostMachine {
     auto* const at = static_cast<std::uint32_t*>(const_cast<void*>(from));
     for (int i = 0; i < 4; ++i) {
       words[i] = std::atomic_ref<std::uint32_t>(at[i]).load();
-      if (fault == PeerFault::no_wait && words[i] == cuda::peers::kBlank) words[i] = 0;
+      if (words[i] != cuda::peers::kBlank) continue;
+      if (fault == PeerFault::no_wait) words[i] = 0;
+      std::this_thread::sleep_for(std::chrono::microseconds(20));  // it will be looked at again
     }
   }
   template <int kWords>
