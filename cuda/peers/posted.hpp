@@ -73,8 +73,8 @@ DETGEMM_HD void in_batches(const Cta& cta, const Part& part, int run, const F& f
   });
 }
 
-/// Four elements of an own root, which were looked at: as soon as the product has stored them. Small
-/// code: it is in the kernel many times.
+/// Four elements of an own root, which were looked at: as soon as the product has stored them.
+/// Small code: it is in the kernel many times.
 template <class Cta>
 DETGEMM_HD void await_own(const Cta& cta, const float* from, std::uint32_t (&words)[kWordsAtOnce]) {
   constexpr int kMaxLooks = 2000;  // as in `await`
