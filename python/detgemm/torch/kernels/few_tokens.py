@@ -232,7 +232,7 @@ def layer(x, weights, experts, gate_up, down, scales, first, total, dtype, early
     routed  as `place` takes it
     """
     (tokens, k), slots, top, n, groups = x.shape, experts.numel(), experts.shape[1], gate_up.shape[1] // 2, len(gate_up)
-    scaled, by_row = scales[0] is not None, slots <= groups
+    scaled, by_row = scales[0] is not None, slots < groups
     of_gate_up, of_down = scales if scaled else (gate_up, down)
     offs, places, rows, of_rows = place(x, experts, first, groups, LEAF if scaled else 0, routed)
     constants = {"GROUPS": power_of_2(groups), "TOKENS": TOGETHER, "BY_ROW": by_row, "SCALED": scaled, "TYPE": TYPES[x.dtype]}
