@@ -239,7 +239,8 @@ def layer(x, weights, experts, gate_up, down, scales, first, total, dtype, early
     alone = tokens == 1 and top <= TOGETHER
     up_shape, shape = TILES[scaled, alone]
     y = torch.empty((slots, n), dtype=x.dtype, device=x.device)
-    ahead = down.element_size() if early and slots * n * k * down.element_size() <= MOST_AHEAD else 0
+    fits = slots * n * k * down.element_size() <= MOST_AHEAD and down.data_ptr() % 16 == 0
+    ahead = down.element_size() if early and fits else 0
     _launched(_up, (min(slots, groups), 2 * n // up_shape[0]), (*_read(rows, of_rows), offs, gate_up, of_gate_up, y, down, n, k,
               _pitch(of_rows), *_strides(scales[0]), groups), up_shape, constants, early, AHEAD=ahead)
     rows, of_rows = quantize(y, LEAF) if scaled else (y, None)
