@@ -29,11 +29,10 @@ from detgemm.torch.kernels.routed import quantize
 MOST_TOKENS, MOST_SLOTS = 64, 512
 TOGETHER = 16  # tokens of a tile
 LEAF = 128
-MOST_AHEAD = 26 << 20  # bytes of `down` that L2 holds while `up` ends
 KINDS = ("bf16", torch.bfloat16), ("fp16", torch.float16)
 # By whether numbers are e4m3 and whether there is one token, of up and of down: rows of a tile of weights, k per stage, warps, stages.
-TILES = {(False, True): ((32, 128, 2, 6), (128, 128, 4, 4)), (False, False): ((64, 128, 4, 4), (64, 128, 4, 4)),
-         (True, True): ((64, 128, 4, 5), (64, 128, 4, 6)), (True, False): ((64, 128, 4, 5), (64, 128, 4, 4))}
+TILES = {(False, True): ((32, 128, 2, 6), (64, 128, 4, 4)), (False, False): ((64, 128, 4, 3), (64, 128, 4, 3)),
+         (True, True): ((64, 128, 4, 8), (64, 128, 4, 6)), (True, False): ((64, 128, 4, 5), (64, 128, 4, 4))}
 
 
 @triton.jit
@@ -74,19 +73,10 @@ def _chain(of_row, there, of_rows, of_line, of_scale, k, pitch, scale_leaf, SCAL
     return acc
 
 
-@triton.jit
-def _fetch(begin, size):
-    """Requests memory for L2, by one thread. Address and size are multiples of 16 bytes."""
-    tl.inline_asm_elementwise("""{ .reg .pred p; .reg .b32 t; mov.u32 t, %tid.x; setp.eq.u32 p, t, 0;
-                                   @p cp.async.bulk.prefetch.L2.global [$1], $2; mov.u32 $0, t; }""",
-                              "=r,l,r", [begin.to(tl.int64), size], dtype=tl.int32, is_pure=False, pack=1)
-
-
 @triton.jit(do_not_specialize=["groups", "pitch"])
-def _up(x, of_x, offs, weights, of_weights, y, down, n, k, pitch, scale_expert, scale_row, scale_leaf, groups, GROUPS: tl.constexpr,
-        TOKENS: tl.constexpr, BY_ROW: tl.constexpr, SCALED: tl.constexpr, TYPE: tl.constexpr, EARLY: tl.constexpr, AHEAD: tl.constexpr,
-        ROWS: tl.constexpr, DEPTH: tl.constexpr):
-    """AHEAD: bytes of a number of `down`, of which each program requests a share for L2; 0: none does."""
+def _up(x, of_x, offs, weights, of_weights, y, n, k, pitch, scale_expert, scale_row, scale_leaf, groups, GROUPS: tl.constexpr,
+        TOKENS: tl.constexpr, BY_ROW: tl.constexpr, SCALED: tl.constexpr, TYPE: tl.constexpr, EARLY: tl.constexpr, ROWS: tl.constexpr,
+        DEPTH: tl.constexpr):
     if EARLY:
         gdc_launch_dependents()
     part = tl.program_id(1)
@@ -105,9 +95,6 @@ def _up(x, of_x, offs, weights, of_weights, y, down, n, k, pitch, scale_expert, 
         gate, up = tl.split(tl.permute(tl.reshape(acc, [2, ROWS // 2, TOKENS]), (1, 2, 0)))
         value = gated(widened(rounded(gate, TYPE)), widened(rounded(up, TYPE)), TYPE)
         tl.store(y + at[None, :] * n + column[:, None], value, mask=there[None, :])
-    if AHEAD > 0:
-        if begin < end:
-            _fetch(down + expert * (n * k) + part * (ROWS // 2) * k, k * (ROWS // 2) * AHEAD)
 
 
 @triton.jit(do_not_specialize=["groups", "pitch"])
@@ -219,9 +206,9 @@ def _pitch(of_rows):
     return 0 if of_rows is None else of_rows.stride(1)
 
 
-def _launched(kernel, grid, arguments, shape, constants, early, **more):
+def _launched(kernel, grid, arguments, shape, constants, early):
     tile, depth, warps, stages = shape
-    launch(kernel, grid, *arguments, **constants, EARLY=early, **more, ROWS=tile, DEPTH=depth, num_warps=warps, num_stages=stages,
+    launch(kernel, grid, *arguments, **constants, EARLY=early, ROWS=tile, DEPTH=depth, num_warps=warps, num_stages=stages,
            enable_fp_fusion=False, **({"launch_pdl": True} if early else {}))
 
 
@@ -239,10 +226,8 @@ def layer(x, weights, experts, gate_up, down, scales, first, total, dtype, early
     alone = tokens == 1 and top <= TOGETHER
     up_shape, shape = TILES[scaled, alone]
     y = torch.empty((slots, n), dtype=x.dtype, device=x.device)
-    fits = slots * n * k * down.element_size() <= MOST_AHEAD and down.data_ptr() % 16 == 0
-    ahead = down.element_size() if early and fits else 0
-    _launched(_up, (min(slots, groups), 2 * n // up_shape[0]), (*_read(rows, of_rows), offs, gate_up, of_gate_up, y, down, n, k,
-              _pitch(of_rows), *_strides(scales[0]), groups), up_shape, constants, early, AHEAD=ahead)
+    _launched(_up, (min(slots, groups), 2 * n // up_shape[0]), (*_read(rows, of_rows), offs, gate_up, of_gate_up, y, n, k, _pitch(of_rows),
+              *_strides(scales[0]), groups), up_shape, constants, early)
     rows, of_rows = quantize(y, LEAF) if scaled else (y, None)
     if alone:
         y, all = torch.empty((1, k), dtype=dtype, device=x.device), power_of_2(slots)
