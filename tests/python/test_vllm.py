@@ -41,6 +41,7 @@ def config(**changes):
 def test_an_ordinary_configuration_passes(settings):
     settings.check(config(text={"layer_types": ["full_attention", "sliding_attention"], "num_experts": 0}), True)
     settings.check(config(head_size=64), False)
+    settings.check(config(load_config=types.SimpleNamespace(load_format="sharded_state")), True)
     settings.check(config(head_size=64, backend="TRITON_ATTN"), True)
     settings.check(config(head_size=64, backend="CUSTOM"), True)
     settings.check(config(quantization_config={"quant_method": "detgemm"}), True)
@@ -83,6 +84,9 @@ def test_an_ordinary_configuration_passes(settings):
     ({"is_diffusion": True}, "is_diffusion is True"),
     ({"quantization_config": {"quant_method": "awq"}}, "the checkpoint is quantised (awq)"),
     ({"quantization_config": types.SimpleNamespace(quant_method="gptq")}, "the checkpoint is quantised (gptq)"),
+    ({"load_config": types.SimpleNamespace(load_format="tensorizer")}, "load_format is tensorizer: it must be auto, hf, safetensors"),
+    ({"load_config": types.SimpleNamespace(load_format="sharded_state"), "quantization_config": {"quant_method": "fp8"}},
+     "load_format is sharded_state: with a checkpoint of e4m3 it must be another"),
     ({"disable_cascade_attn": False}, "cascade attention"),
     ({"head_size": 64}, "set attention_backend to TRITON_ATTN"),
     ({"head_size": 256, "backend": "FLASH_ATTN"}, "heads have 256 elements and the attention backend is FLASH_ATTN"),
@@ -261,6 +265,32 @@ def test_the_likeliest_tokens_do_not_depend_on_how_many_are_wanted():
     # The fault that this is for: equal values in the other order.
     last_first = x.shape[-1] - 1 - torch.sort(x.flip(-1), descending=True, stable=True).indices
     assert not torch.equal(last_first[:, :5], whole.indices[:, :5])
+
+
+@pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1", reason="Triton's interpreter is not switched on (TRITON_INTERPRET=1)")
+def test_a_kernel_puts_the_likeliest_tokens_in_this_order(monkeypatch):
+    """Whatever places PyTorch took among equal values, here the last ones."""
+    pytest.importorskip("triton", reason="Triton is not installed")
+    from detgemm.torch.kernels import likeliest
+    from detgemm.vllm import sampling
+    theirs = torch.topk
+
+    def last_first(x, k, dim):
+        found = theirs(x.flip(-1), k, dim=dim)
+        return torch.return_types.topk((found.values, x.shape[-1] - 1 - found.indices))
+
+    monkeypatch.setattr(likeliest, "BLOCK", 256)
+    for dtype in (torch.float32, torch.bfloat16):
+        x = torch.randn(6, 503, generator=torch.Generator().manual_seed(4)).mul(4).round().to(dtype)
+        x[0], x[1, ::3], x[2, ::2], x[3, 5], x[3, 400] = 0, -float("inf"), -0.0, float("nan"), -float("nan")
+        for k in (1, 5, 100):
+            wanted = sampling._topk(x, k)
+            monkeypatch.setattr(torch, "topk", last_first)
+            assert not torch.equal(torch.topk(x, k, -1).indices, wanted[1])
+            values, indices = likeliest.topk(x, k)
+            monkeypatch.setattr(torch, "topk", theirs)
+            assert torch.equal(indices, wanted[1]) and torch.equal(values.nan_to_num(9e9), wanted[0].nan_to_num(9e9))
+        assert torch.equal(likeliest.topk(torch.stack((x, x), dim=-1)[..., 0], 5)[1], sampling._topk(x, 5)[1])
 
 
 def test_rows_are_taken_in_parts(monkeypatch):
