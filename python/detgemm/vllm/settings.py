@@ -154,7 +154,8 @@ def of_model(model):
             yield f"the model has recurrent layers ({name} in its config.json): their scan depends on how tokens are cut"
     kinds = {str(kind) for kind in getattr(text, "layer_types", None) or ()} - {"full_attention", "sliding_attention", "attention"}
     if kinds:
-        yield f"the model has layers of the type {', '.join(sorted(kinds))}: their scan depends on how tokens are cut, or is not tested"
+        yield (f"the model has layers of the type {', '.join(sorted(kinds))}: they must be full_attention or sliding_attention, since others "
+               "depend on how tokens are cut, or have not been tested")
     for name, why in KINDS:
         if getattr(model, name, False):
             yield f"the model's {name} is True: {why}"
