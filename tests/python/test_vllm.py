@@ -372,3 +372,14 @@ def test_names_that_are_not_there_are_found(tmp_path):
     assert len(found) == len(vllm_names.USED) - 1 and any("there is no such file" in line for line in found)
     path.write_text("class Sampler:\n    def compute_logprobs(logits, temperature): pass\n")
     assert any("Sampler.compute_logprobs takes logits, temperature; the plugin uses logits" in line for line in vllm_names.changes(tmp_path))
+
+
+def test_the_page_has_the_table_of_models():
+    """vllm_models.py starts an engine for each."""
+    import pathlib
+
+    import vllm_architectures
+    page = (pathlib.Path(__file__).parents[2] / "docs/vllm.md").read_text(encoding="utf-8")
+    missing = [row for row in vllm_architectures.table() if row not in page]
+    assert not missing and len(set(vllm_architectures.MODELS)) >= 70
+    assert vllm_architectures.config("GPT-2")["n_embd"] == 128 and "head_dim" not in vllm_architectures.config("GPT-2")
