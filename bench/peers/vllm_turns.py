@@ -58,11 +58,17 @@ def facts(engine):
             "graphs": str(engine.llm.llm_engine.vllm_config.compilation_config.cudagraph_mode)}
 
 
-def prepare(cores):
+def prepare():
     """A model's class is looked at here, in place of a process of its own: vLLM has that lest CUDA starts, and it starts here anyway."""
     from vllm.model_executor.models import registry
     registry._run_in_subprocess = lambda look: look()
-    return lambda: [os.sched_setaffinity(int(thread), cores) for thread in os.listdir("/proc/self/task")] if cores else None
+
+
+def stay(cores):
+    """All threads of this process on these processors, and those that they start."""
+    for thread in os.listdir("/proc/self/task") if cores else ():
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            os.sched_setaffinity(int(thread), cores)
 
 
 def waits():
@@ -107,13 +113,14 @@ def child(mode, pipe, options):
     import vllm_profile
     from detgemm.vllm import hooks, probe
     hooks.leave_out([])
-    stay, wait = prepare(options["cores"]), waits()
+    prepare()
+    wait = waits()
     if mode == "vllm-lt":
         cublaslt()
     engine, kept = probe.Probe("vllm" if mode == "vllm-lt" else mode, options), {}
     with os.fdopen(pipe, "w", buffering=1) as out:
         print(json.dumps(facts(engine)), file=out)
-        stay()
+        stay(options["cores"])
         for line in sys.stdin:
             case, runs = json.loads(line)
             wait(case["spins"])
