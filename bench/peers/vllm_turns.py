@@ -12,8 +12,8 @@ vllm.LLM to one engine alone, and MODE:VLLM_NAME=VALUE a variable. Engines are s
 A case is a number of requests of 64 + 128 tokens, or REQUESTSxPROMPT+TOKENS; c at its end: the prompt is in the prefix cache; d: the
 same, and the time of one token is taken away, so decoding steps alone are timed. p in front: kernels, h: the host's
 operators too, after the times, each engine by itself (vllm_profile.py).
-s in front: the host spins while it waits for a step's tokens, where vLLM (runner 2) lets its processor sleep. w: processors are kept from going idle meanwhile (--cores), by programs that yield to any other: a virtual machine takes long
-to wake one.
+s in front: the host spins while it waits for a step's tokens, where vLLM (runner 2) lets its processor sleep. w: processors are kept from
+going idle meanwhile (--cores), by programs that yield to any other: a virtual machine takes long to wake one.
 bREQUESTS: no time, but three requests of 211, 1037 and 5 tokens in a batch of so many, compared byte for byte with themselves alone.
 
 Exit status: 0 where every engine started and answered every case, and every answer that was compared is equal in detgemm's
@@ -153,8 +153,8 @@ class Engine:
         from detgemm.vllm.__main__ import MODES
         given = dict(each.partition("=")[::2] for each in filter(None, more.split(";")))
         variables = {name: given.pop(name) for name in list(given) if name.startswith("VLLM_")}
-        options = {"model": chosen.model, "cores": chosen.cores, "random_weights": True, "requests": 3, "tokens": 48, "batches": "100", "eager": False, "speed": "",
-                   "longest": 1200, "without": [], "set": settings | given}
+        options = {"model": chosen.model, "cores": chosen.cores, "random_weights": True, "requests": 3, "tokens": 48, "batches": "100",
+                   "eager": False, "speed": "", "longest": 1200, "without": [], "set": settings | given}
         environment = {**os.environ, **MODES["vllm" if mode == "vllm-lt" else mode], "VLLM_ENABLE_V1_MULTIPROCESSING": str(int(served)),
                        "VLLM_ALLOW_INSECURE_SERIALIZATION": "1", "VLLM_CACHE_ROOT": str(pathlib.Path(folder, f"cache-{index}")), **variables}
         if first:

@@ -154,10 +154,11 @@ OUTCOMES = (
 
 def named():
     """By a name that no other has: that of a form, "...", with its model's before it."""
-    found = {}
+    found, model = {}, ""
     for _, words, models in OUTCOMES:
         for name, entry in models.items():
-            model = model if name.startswith("...") else name
+            if not name.startswith("..."):
+                model = name
             found[name.replace("...", model)] = (*entry, words)
     return found
 
