@@ -12,6 +12,8 @@ vllm.LLM to one engine alone, and MODE:VLLM_NAME=VALUE a variable. Engines are s
 A case is a number of requests of 64 + 128 tokens, or REQUESTSxPROMPT+TOKENS; c at its end: the prompt is in the prefix cache; d: the
 same, and the time of one token is taken away, so decoding steps alone are timed. p in front: kernels, h: the host's
 operators too, after the times, each engine by itself (vllm_profile.py).
+s in front: the host spins while it waits for a step's tokens, where vLLM (runner 2) lets its processor sleep. w: processors are kept from
+going idle meanwhile (--cores), by programs that yield to any other: a virtual machine takes long to wake one.
 bREQUESTS: no time, but three requests of 211, 1037 and 5 tokens in a batch of so many, compared byte for byte with themselves alone.
 
 Exit status: 0 where every engine started and answered every case, and every answer that was compared is equal in detgemm's
@@ -56,6 +58,47 @@ def facts(engine):
             "graphs": str(engine.llm.llm_engine.vllm_config.compilation_config.cudagraph_mode)}
 
 
+def prepare():
+    """A model's class is looked at here, in place of a process of its own: vLLM has that lest CUDA starts, and it starts here anyway."""
+    from vllm.model_executor.models import registry
+    registry._run_in_subprocess = lambda look: look()
+
+
+def stay(cores):
+    """All threads of this process on these processors, and those that they start."""
+    for thread in os.listdir("/proc/self/task") if cores else ():
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            os.sched_setaffinity(int(thread), cores)
+
+
+def waits():
+    """How vLLM's runner 2 notes that a step's tokens are there, by whether the host spins meanwhile."""
+    from vllm.v1.worker.gpu import async_utils
+    theirs = async_utils.AsyncOutput.__init__
+
+    def spinning(self, *arguments, copy_stream, **more):
+        import torch
+        theirs(self, *arguments, copy_stream=copy_stream, **more)
+        self.copy_event = torch.cuda.Event()
+        self.copy_event.record(copy_stream)
+
+    return lambda spin: setattr(async_utils.AsyncOutput, "__init__", spinning if spin else theirs)
+
+
+SPIN = "import os, sys; os.sched_setaffinity(0, [int(sys.argv[1])]); os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\nwhile True: pass"
+
+
+@contextlib.contextmanager
+def awake(cores):
+    spinning = [subprocess.Popen([sys.executable, "-c", SPIN, str(core)]) for core in cores]
+    try:
+        yield
+    finally:
+        for each in spinning:
+            each.kill()
+            each.wait()
+
+
 def seconds_of(engine, case, prompts, tokens=None):
     if not case["cached"]:
         engine.llm.reset_prefix_cache()
@@ -70,13 +113,17 @@ def child(mode, pipe, options):
     import vllm_profile
     from detgemm.vllm import hooks, probe
     hooks.leave_out([])
+    prepare()
+    wait = waits()
     if mode == "vllm-lt":
         cublaslt()
     engine, kept = probe.Probe("vllm" if mode == "vllm-lt" else mode, options), {}
     with os.fdopen(pipe, "w", buffering=1) as out:
         print(json.dumps(facts(engine)), file=out)
+        stay(options["cores"])
         for line in sys.stdin:
             case, runs = json.loads(line)
+            wait(case["spins"])
             of_case = case["requests"], case["prompt"], case["cached"]
             if not case["cached"] or of_case not in kept:
                 engine.llm.reset_prefix_cache()
@@ -97,7 +144,7 @@ def child(mode, pipe, options):
 class Engine:
     """A child and its pipe. answer: what it sends next, None where it ended or took too long."""
 
-    def __init__(self, text, index, model, settings, folder):
+    def __init__(self, text, index, chosen, settings, folder):
         self.name, (read, write) = text, os.pipe()
         mode, _, more = text.partition(":")
         mode, _, first = mode.partition("@")
@@ -106,8 +153,8 @@ class Engine:
         from detgemm.vllm.__main__ import MODES
         given = dict(each.partition("=")[::2] for each in filter(None, more.split(";")))
         variables = {name: given.pop(name) for name in list(given) if name.startswith("VLLM_")}
-        options = {"model": model, "random_weights": True, "requests": 3, "tokens": 48, "batches": "100", "eager": False, "speed": "",
-                   "longest": 1200, "without": [], "set": settings | given}
+        options = {"model": chosen.model, "cores": chosen.cores, "random_weights": True, "requests": 3, "tokens": 48, "batches": "100",
+                   "eager": False, "speed": "", "longest": 1200, "without": [], "set": settings | given}
         environment = {**os.environ, **MODES["vllm" if mode == "vllm-lt" else mode], "VLLM_ENABLE_V1_MULTIPROCESSING": str(int(served)),
                        "VLLM_ALLOW_INSECURE_SERIALIZATION": "1", "VLLM_CACHE_ROOT": str(pathlib.Path(folder, f"cache-{index}")), **variables}
         if first:
@@ -140,12 +187,13 @@ class Engine:
 
 
 def parsed(text):
-    found = re.fullmatch(r"([phb]?)(\d+)(?:x(\d+)\+(\d+))?([cd]?)", text)
+    found = re.fullmatch(r"([phbsw]*)(\d+)(?:x(\d+)\+(\d+))?([cd]?)", text)
     if found is None:
-        sys.exit(f'--cases has "{text}": a case is REQUESTS or REQUESTSxPROMPT+TOKENS, with p or h in front, c or d at the end, or bREQUESTS')
+        sys.exit(f'--cases has "{text}": a case is REQUESTS or REQUESTSxPROMPT+TOKENS, with p, h, s or w in front, c or d at the end, or bREQUESTS')
     kind, requests, prompt, tokens, end = found.groups()
     return {"case": text, "requests": int(requests), "prompt": int(prompt or 64), "tokens": int(tokens or 128), "cached": bool(end),
-            "steps": end == "d", "profiled": kind in ("p", "h"), "host": kind == "h", "compared": kind == "b"}
+            "steps": end == "d", "profiled": "p" in kind or "h" in kind, "host": "h" in kind, "compared": "b" in kind, "awake": "w" in kind,
+            "spins": "s" in kind}
 
 
 def timed(case, engines, chosen, until):
@@ -180,7 +228,12 @@ def measure(engines, chosen, until, save):
             right = right and all(is_right(engine, found[engine.name]) for engine in engines)
             engines = [engine for engine in engines if found[engine.name] is not None]
             continue
-        samples = timed(case, engines, chosen, until)
+        if time.time() > until - chosen.reserve:
+            print("no time is left for", case["case"], flush=True)
+            right = False
+            continue
+        with awake(chosen.cores if case["awake"] else []):
+            samples = timed(case, engines, chosen, until)
         if samples is None:
             return False
         produced = case["requests"] * (case["tokens"] - case["steps"] if case["tokens"] > 1 else case["prompt"])
@@ -199,6 +252,9 @@ def main():
     parser.add_argument("--turns", type=int, default=2, help="every other one in the reverse order")
     parser.add_argument("--start", type=float, default=600, help="engines that are not ready after so many seconds are left out")
     parser.add_argument("--seconds", type=float, default=3600, help="in all; what is not done by then is left out")
+    parser.add_argument("--reserve", type=float, default=0, help="no times begin in the last so many seconds, which profiles have")
+    parser.add_argument("--cores", type=lambda text: sorted(map(int, text.split(","))), default=[],
+                        help="processors that every engine has, once it is ready; without, all")
     parser.add_argument("--when", type=pathlib.Path, help="nothing is timed before this file exists")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=JSON", help="an argument of vllm.LLM, of all engines")
     parser.add_argument("--json", type=pathlib.Path)
@@ -217,7 +273,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="turns-") as folder, contextlib.ExitStack() as stopped:
         engines = []
         for index, text in enumerate(chosen.engines.split()):
-            engines.append(Engine(text, index, chosen.model, settings, folder))
+            engines.append(Engine(text, index, chosen, settings, folder))
             stopped.callback(engines[-1].stop, 0)  # before the next one starts, since that may fail
         for engine in engines:
             report["engines"][engine.name] = engine.answer(begin + chosen.start)

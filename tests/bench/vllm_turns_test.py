@@ -19,7 +19,7 @@ EQUAL, UNEQUAL, NOTHING = ({"equal": equal, "compared": compared} for equal, com
 
 
 class Turns(unittest.TestCase):
-    def status(self, cases, stops=None, **answers):
+    def status(self, cases, stops=None, more=(), **answers):
         """The exit status where an engine's facts, and then its answer to each case, are these; None: it is dead. An exception: it
         cannot be started."""
         class Engine:
@@ -39,7 +39,7 @@ class Turns(unittest.TestCase):
                     stops.append(self.name)
 
         with mock.patch.object(vllm_turns, "Engine", Engine), mock.patch("signal.signal"), \
-                mock.patch.object(sys, "argv", ["vllm_turns.py", "model", "--engines", " ".join(answers), "--cases", cases]), \
+                mock.patch.object(sys, "argv", ["vllm_turns.py", "model", "--engines", " ".join(answers), "--cases", cases, *more]), \
                 contextlib.redirect_stdout(io.StringIO()), self.assertRaises(SystemExit) as ended:
             vllm_turns.main()
         return ended.exception.code
@@ -59,6 +59,24 @@ class Turns(unittest.TestCase):
         self.assertEqual(self.status("1,7", detgemm=[{"a": 1}, "times"]), 0)
         self.assertEqual(self.status("1", detgemm=[{"a": 1}, None]), 1)
         self.assertEqual(self.status("1,7", detgemm=[{"a": 1}, [1.0], [1.0] * 3, [1.0] * 3, None]), 1)  # dies in the second case
+
+    def test_the_last_seconds_are_reserved(self):
+        with mock.patch.object(vllm_turns, "timed", side_effect=AssertionError):
+            self.assertEqual(self.status("1,p1", detgemm=[{"a": 1}, {}], more=["--seconds", "5", "--reserve", "9"]), 1)
+
+    def test_letters_of_a_case(self):
+        for text, wanted in (("1", []), ("sw7", ["awake", "spins"]), ("p33x64+16", ["profiled"]), ("h1", ["host", "profiled"]), ("b100", ["compared"])):
+            case = vllm_turns.parsed(text)
+            self.assertEqual([name for name in ("awake", "compared", "host", "profiled", "spins") if case[name]], wanted)
+        with self.assertRaises(SystemExit):
+            vllm_turns.parsed("x1")
+
+    def test_processors_are_kept_awake_meanwhile(self):
+        core = min(os.sched_getaffinity(0))
+        with vllm_turns.awake([core]):
+            mine = pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+            self.assertEqual(len(mine), 1)
+        self.assertFalse(pathlib.Path(f"/proc/{mine[0]}").exists())
 
     def test_an_engine_that_did_not_start(self):
         self.assertEqual(self.status("1", detgemm=[{"a": 1}, "times"], stock=[None]), 1)
