@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 
 #include "detgemm/types.hpp"
 
@@ -38,17 +39,20 @@ constexpr bool in_sample(const std::array<int, kCount>& accumulators, std::size_
   return most || before % kStep == 0;
 }
 
-/// The input by which the kernels of two majors are sampled. One operand across k and one along k
-/// have nothing that two of either kind have not.
-constexpr DType sampled_as(DType input, bool x_mn, bool y_mn) {
-  return x_mn == y_mn ? input : DType::fp16;
+/// The input by which the kernels of two majors are sampled, if any are. One operand across k and
+/// one along k have nothing that two of either kind have not: one kernel of bf16 stands for both
+/// inputs, without the one with the most accumulators.
+constexpr std::optional<DType> sampled_as(DType input, bool x_mn, bool y_mn) {
+  if (x_mn == y_mn) return input;
+  return input == DType::bf16 ? std::optional(DType::fp16) : std::nullopt;
 }
 
 /// Whether this build has the kernel.
 template <std::size_t kCount>
 constexpr bool is_built(const std::array<int, kCount>& accumulators, std::size_t index,
-                        DType input) {
-  return kSampleAlone ? in_sample(accumulators, index, input) : accumulators[index] != 0;
+                        std::optional<DType> input) {
+  if (!kSampleAlone) return accumulators[index] != 0;
+  return input && in_sample(accumulators, index, *input);
 }
 
 }  // namespace detgemm::cuda

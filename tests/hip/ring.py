@@ -25,15 +25,22 @@ def turns(kernel, products):
             yield min((int(found[1]) for found in map(WAIT.match, lines) if found), default=None)
 
 
-def faults(kernel):
-    """Sentences about one kernel; none of what is no wide stream."""
-    match = NAME.match(kernel.name)
+def required(name):
+    """Of a wide stream: turns per round, products per turn, and loads in flight that every turn must allow. None of another kernel."""
+    match = NAME.match(name)
     if not match:
-        return
+        return None
     rows, columns, *stages = RINGS[match[1]]
     depth = stages[match[2] == "leaves"]
     loads = rows + columns * (4 if columns == 1 else 2)  # of 8 bytes; with two columns of 16
-    allowed = list(turns(kernel, 4 * rows * columns))
-    least = (depth - 1) * loads
+    return depth, 4 * rows * columns, (depth - 1) * loads
+
+
+def faults(kernel):
+    """Sentences about one kernel; none of what is no wide stream."""
+    if not required(kernel.name):
+        return
+    depth, products, least = required(kernel.name)
+    allowed = list(turns(kernel, products))
     if len(allowed) != depth or None in allowed or min(allowed) < least:
         yield f"turns of its ring allow {allowed} loads in flight: {depth} turns must allow {least}"

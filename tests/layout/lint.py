@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""lint.py ROOT TOOLS: ruff, codespell, yamllint and check-jsonschema (workflows by GitHub's schema) find nothing in the tree,
-and each finds a planted fault; then workflows.py looks at what GitHub reads.
+"""lint.py ROOT TOOLS: ruff, codespell, yamllint, check-jsonschema (workflows by GitHub's schema) and zizmor (workflows: expressions
+that become commands, tokens, versions of actions) find nothing in the tree, and each finds a planted fault; then workflows.py
+looks at what GitHub reads.
 
 .pre-commit-config.yaml has their versions. They are installed from PyPI into the folder TOOLS, once per set
 of versions.
@@ -25,9 +26,11 @@ TOOLS = {
     "yamllint": (["--strict"], "planted.yaml", "a: 1\na: 2\n"),
     "check-jsonschema": (["--builtin-schema", "vendor.github-workflows"], "planted.yml",
                          "on: push\njobs:\n  a:\n    runs-on: ubuntu-24.04\n    steps:\n      - use: actions/checkout@v4\n"),
+    "zizmor": (["--offline", "--no-progress", "--quiet", "--format=plain"], "planted.yml",
+               "on: pull_request\npermissions: {}\njobs:\n  a:\n    runs-on: ubuntu-24.04\n    steps:\n      - run: echo ${{ github.head_ref }}\n"),
 }
 SUFFIXES = {"ruff": {".py"}, "yamllint": {".yml", ".yaml", ".cff"}}
-FOLDERS = {"check-jsonschema": ".github/workflows"}
+FOLDERS = {"check-jsonschema": ".github/workflows", "zizmor": ".github/workflows"}
 
 
 def versions(root):

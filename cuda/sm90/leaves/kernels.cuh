@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "cuda/sample.hpp"
@@ -40,7 +41,7 @@ constexpr auto fold_accumulators(bool x_mn, bool y_mn, bool from_c) {
 template <DType T, std::size_t kI, bool kXMn, bool kYMn, bool kFromC>
 Kernel compiled_fold() {
   constexpr Geometry kG = kLeafGeometries[kI];
-  constexpr DType kSampledAs = kFromC ? DType::fp16 : sampled_as(T, kXMn, kYMn);
+  constexpr auto kSampledAs = kFromC ? std::optional(DType::fp16) : sampled_as(T, kXMn, kYMn);
   constexpr bool kAnother = kSampleAlone && kFromC && T != DType::bf16;  // a sample has one
   if constexpr (!kAnother && is_built(fold_accumulators(kXMn, kYMn, kFromC), kI, kSampledAs)) {
     using Tile = FoldTile<T, kG, kXMn, kYMn, kFromC>;
