@@ -29,6 +29,8 @@
 // The barrier is amid the products of a stage, when all of its fragments are on their way to
 // registers, and copies begin among the products.
 //
+// Chains of small tiles have a loop and a ring of their own (whole.cuh).
+//
 // The ring goes on over the ends of leaves and of tiles. Nothing in this folder includes a test:
 // the functions of ptx/ may be replaced by those of a host, which then runs this code
 // (tests/cuda/mma).
