@@ -15,23 +15,16 @@ namespace ptx = sm90::ptx;
 /// Brings an operand that runs along k (Way::along) to shared memory: kLines lines of kK products.
 /// What Loader says of tails and of lines outside holds here too.
 ///
-/// A thread copies two chunks of a line, so that two copies share an address and a comparison.
-/// Eight threads in a row write eight places of shared memory in different banks: with four of them
-/// per line, which read 64 bytes, their lines are four apart.
-///
-///   64 products      threads   0 1 2 3 | 0 1 2 3    line 0         128      0 .. 7 | 0 .. 7   line
-///   0
-///                              4 5 6 7 | 4 5 6 7    line 4                  8 ..   | 8 ..     line
-///                              1 8 ..    | 8 ..       line 1
+/// Eight threads in a row copy eight chunks of a line, which are in different banks; of a line of
+/// 16 chunks a thread copies two, which share an address and a comparison.
 template <int kLines, int kK, int kThreads>
 class AlongLoader {
   static constexpr int kPerLine = kK / 8;
   static constexpr int kEach = kLines * kPerLine / kThreads;
-  static constexpr int kHalves = kPerLine >= 8 && kEach % 2 == 0 ? 2 : 1;
+  static constexpr int kHalves = kPerLine > 8 && kEach % 2 == 0 ? 2 : 1;
   static constexpr int kAcross = kPerLine / kHalves;  // threads per line
   static constexpr int kRows = kThreads / kAcross;    // lines from one of a thread to its next
   static constexpr int kMine = kEach / kHalves;       // lines of a thread
-  static constexpr bool kFourApart = kHalves == 2 && kAcross == 4;
   static_assert(kMine * kRows == kLines && kRows % 8 == 0,
                 "The swizzle is the same for all lines of a thread.");
 
@@ -40,8 +33,7 @@ class AlongLoader {
 
   /// Goes to the first block of lines [line0, end).
   __device__ __forceinline__ void seat(const Operand& o, std::int64_t line0, std::int64_t end) {
-    const int eight = thread() / kAcross % 8;
-    const int row = kFourApart ? thread() / 32 * 8 + eight % 2 * 4 + eight / 2 : thread() / kAcross;
+    const int row = thread() / kAcross;
     const std::int64_t line = line0 + row;
     const auto* from =
         reinterpret_cast<const char*>(o.data + line * o.line_stride + column() * 8 - kK);
@@ -60,6 +52,8 @@ class AlongLoader {
     to_ = to;
     now_ = whole ? left_ : 0;
   }
+  /// Nothing is copied from the next stage on.
+  __device__ __forceinline__ void stop() { left_ = 0; }
   /// Pieces 0 .. kPieces - 1. Those of a line are apart: side by side, under one comparison, ptxas
   /// makes a branch of them.
   template <int piece>
@@ -93,8 +87,7 @@ class AlongLoader {
   /// Of a chunk in a stage, in bytes.
   __device__ __forceinline__ std::uint32_t place(int line, int half) const {
     const auto right = static_cast<std::uint32_t>(half * kAcross * 16);
-    const std::uint32_t first = kAcross < 8 ? place_ ^ right : place_ + right;
-    return first + static_cast<std::uint32_t>(2 * line * kRows * kK);
+    return place_ + right + static_cast<std::uint32_t>(2 * line * kRows * kK);
   }
 
   const char* at_[kMine];  ///< a thread's first chunks in the block before the next one

@@ -6,11 +6,12 @@
 #include <type_traits>
 #include <utility>
 
-#include "cuda/mma/along.cuh"
+#include "cuda/mma/corner.cuh"
 #include "cuda/mma/epilogue.cuh"
 #include "cuda/mma/leaves.cuh"
 #include "cuda/mma/loader.cuh"
 #include "cuda/mma/multiply.cuh"
+#include "cuda/mma/whole.cuh"
 #include "cuda/sm90/ptx/control.cuh"
 
 // The kernel of every NVIDIA GPU since compute capability 8.0: cp.async, ldmatrix and mma.sync, no
@@ -19,38 +20,22 @@
 //   leaf = start -> [k 0..15] -> [k 16..31] -> ... -> [last k, zero-padded]      (multiply.cuh)
 //   chain: start is +0 or fp32 C.   fold, tree: it is +0, and leaves join        (leaves.cuh)
 //
-// A CTA loads stages ahead of what it multiplies. One barrier per stage, amid its products, says
-// both that the next stage is there and that all fragments of this one are in registers, so that it
-// is written again:
+// A CTA loads stages ahead of what it multiplies; one barrier per stage says both that the next
+// stage is there and that the one before it may be written again:
 //
-//   stage 0     multiply .. | wait for 1, barrier | .. multiply      copies of 3 | into 0: 4 ..
-//   stage 1     multiply .. | wait for 2, barrier | .. multiply         ..  of 4 | into 1: 5 ..
+//   stage     0 1 2 | 3         wait for 0, barrier, load 3, multiply 0
+//               1 2 3 | 0       wait for 1, barrier, load 4 into 0, multiply 1
 //
-// Copies begin among the products. The ring goes on over the ends of leaves and of tiles. Chains
-// whose operands run along k spend their time in a loop without branches (run_used).
+// The barrier is amid the products of a stage, when all of its fragments are on their way to
+// registers, and copies begin among the products.
 //
-// Nothing in this folder includes a test: the functions of ptx/ may be replaced by those of a host,
-// which then runs this code (tests/cuda/mma).
+// Chains of small tiles have a loop and a ring of their own (whole.cuh).
+//
+// The ring goes on over the ends of leaves and of tiles. Nothing in this folder includes a test:
+// the functions of ptx/ may be replaced by those of a host, which then runs this code
+// (tests/cuda/mma).
 
 namespace detgemm::cuda::mma {
-
-/// Where a tile is in D. Stripes of `band` columns of tiles, so that tiles that run together share
-/// what L2 holds.
-template <class Shape>
-struct Corner {
-  std::int64_t row, col, end;  ///< columns [col, end)
-
-  __device__ __forceinline__ Corner(const Params& p, std::int64_t tile) {
-    const std::int64_t stripe = tile / (p.band * p.tiles_m);
-    const std::int64_t first = stripe * p.band;
-    const std::int64_t width = p.tiles_n - first < p.band ? p.tiles_n - first : p.band;
-    const std::int64_t inside = tile - first * p.tiles_m;
-    const std::int64_t down = inside / width;
-    row = down * Shape::tile.m;
-    col = (first + inside - down * width) * p.pitch;
-    end = p.g.n - col < p.pitch ? p.g.n : col + p.pitch;
-  }
-};
 
 /// Loads and multiplies the blocks of k of a CTA's tiles, one tile after the other. The ring goes
 /// on over their ends (Params::goes_on): while sums of one are stored, blocks of the next are
@@ -60,11 +45,9 @@ class Pipeline {
   static constexpr Tile kTile = Shape::tile;
   static constexpr std::uint32_t kStage = kTile.stage_bytes();
   static constexpr std::uint32_t kRing = kTile.stages * kStage;
-  template <int kLines>
-  using LoadOf = std::conditional_t<kAlong, AlongLoader<kLines, kTile.k, kTile.threads()>,
-                                    Loader<T, kLines, kTile.k, kTile.threads()>>;
-  using LoadA = LoadOf<kTile.m>;
-  using LoadB = LoadOf<kTile.n>;
+  static constexpr bool kApart = kTile.accumulators() < 128;
+  using LoadA = Loader<T, kTile.m, kTile.k, kTile.threads(), kAlong, kApart>;
+  using LoadB = Loader<T, kTile.n, kTile.k, kTile.threads(), kAlong, kApart>;
   static constexpr int kPieces = LoadA::kPieces + LoadB::kPieces;
 
  public:
@@ -83,47 +66,29 @@ class Pipeline {
   template <class EndLeaf>
   __device__ __forceinline__ void run(std::int64_t tile, Accumulators& acc, EndLeaf&& end_leaf) {
     if (!filled_) fill(tile);
-    Cursor<kLeaves> at(p_);
-#pragma unroll 1
-    while (!at.done()) {
-      if constexpr (!kLeaves && kAlong) {
-        if (run_whole(at, acc)) continue;
-      }
-      multiply_.run(
-          stage_, acc, [&](int i) { load_slot(i); }, [&] { return next_stage<false>(); });
-      if constexpr (kLeaves) {
-        if (at.ends_leaf(kTile.k)) end_leaf();
-      }
-      at.advance(p_, kTile.k);
-    }
+    const int blocks = static_cast<int>(p_.pitch + 7) / 8;
+    run_used<Multiply::kAcross>((blocks + kTile.warps_n - 1) / kTile.warps_n, acc, end_leaf);
   }
 
  private:
-  /// Multiplies as many blocks as there are whole blocks to load for, in a loop without branches;
-  /// false where there is none.
-  __device__ __forceinline__ bool run_whole(Cursor<kLeaves>& at, Accumulators& acc) {
-    const int loads = next_.left - (p_.last < kTile.k ? 1 : 0);
-    const int count = at.left < loads ? at.left : loads;
-    if (count <= 0) return false;
-    const int columns = static_cast<int>(p_.pitch + 7) / 8;
-    run_used<Multiply::kAcross>((columns + kTile.warps_n - 1) / kTile.warps_n, count, acc);
-    at.left -= count;
-    next_.left -= count;
-    return true;
-  }
-  /// Multiplies as many fragments of columns as are used: at least half of those of a tile.
-  template <int kUsed>
-  __device__ __forceinline__ void run_used(int used, int count, Accumulators& acc) {
-    if constexpr (kUsed > Multiply::kAcross / 2 && kUsed > 1) {
+  /// Multiplies as many fragments of columns as count: at least half of those of a tile.
+  template <int kUsed, class EndLeaf>
+  __device__ __forceinline__ void run_used(int used, Accumulators& acc, EndLeaf& end_leaf) {
+    if constexpr (!kLeaves && kAlong && kUsed > Multiply::kAcross / 2 && kUsed > 1) {
       if (used < kUsed) {
-        run_used<kUsed - 1>(used, count, acc);
+        run_used<kUsed - 1>(used, acc, end_leaf);
         return;
       }
     }
 #pragma unroll 1
-    for (; count > 0; --count) {
+    for (Cursor<kLeaves> at(p_); !at.done(); at.advance(p_, kTile.k)) {
+      begin_load();
       multiply_.template run<kUsed>(
-          stage_, acc, [&](int i) { load_slot(i); }, [&] { return next_stage<true>(); });
+          stage_, acc, [&](int i) { load_slot(i); }, [&] { return next_stage(); });
+      end_load();
+      if constexpr (kLeaves) {
+        if (at.ends_leaf(kTile.k)) end_leaf();
+      }
     }
   }
   /// Fills the ring, and reads the first fragments.
@@ -137,11 +102,8 @@ class Pipeline {
       begin_load();
 #pragma unroll
       for (int at = 0; at < Multiply::kSlots; ++at) load_slot(at);
-      ptx::cp_async_commit_group();
+      end_load();
     }
-    begin_load();
-#pragma unroll
-    for (int at = Multiply::kNext; at < Multiply::kSlots; ++at) load_slot(at);
     ptx::cp_async_wait_group<kTile.stages - 2>();
     __syncthreads();
     multiply_.begin(stage_);
@@ -157,24 +119,15 @@ class Pipeline {
   __device__ __forceinline__ static std::uint32_t after(std::uint32_t stage, std::uint32_t memory) {
     return stage + kStage == memory + kRing ? memory : stage + kStage;
   }
-  /// The last copies of a block are on their way: waits for the stage that is multiplied next, and
-  /// begins to load a block into the place of this one, of which all fragments have been read.
-  /// kWhole: it is a whole block.
-  template <bool kWhole>
+  /// Waits for the stage that is multiplied next. The group that is being filled does not count.
   __device__ __forceinline__ std::uint32_t next_stage() {
     stage_ = after(stage_, memory_);
-    ptx::cp_async_commit_group();
-    ptx::cp_async_wait_group<kTile.stages - 2>();
+    ptx::cp_async_wait_group<kTile.stages - 3>();
     __syncthreads();
-    if constexpr (kWhole) {
-      begin_copies(true);
-    } else {
-      begin_load();
-    }
     return stage_;
   }
-  /// Starts to load the next block, if there is one. What is no whole block is loaded here, whole
-  /// blocks in the slots among the products.
+  /// Starts to load the next block, if there is one; a group of copies either way. What is no whole
+  /// block is loaded here, whole blocks in the slots among the products.
   __device__ __forceinline__ void begin_load() {
     if (next_.done() && p_.goes_on) {
       tile_ += gridDim.x;
@@ -188,15 +141,10 @@ class Pipeline {
       a_.load_part(p_.a, to_, count);
       b_.load_part(p_.b, to_b, count);
     }
-    begin_copies(whole);
-    next_.advance(p_, kTile.k);
-  }
-  __device__ __forceinline__ void begin_copies(bool whole) {
     a_.begin(whole, to_);
-    b_.begin(whole, to_ + 2 * kTile.k * kTile.m);
-    to_ = after(to_, memory_);
+    b_.begin(whole, to_b);
   }
-  /// The pieces of both operands, in turn, so that each operand's are spread over the stage.
+  /// Pieces are copied in pairs.
   __device__ __forceinline__ void load_slot(int slot) {
     load_pieces(slot, std::make_integer_sequence<int, kPieces>());
   }
@@ -206,16 +154,19 @@ class Pipeline {
   }
   template <int i>
   __device__ __forceinline__ void load_piece(int slot) {
-    if (Multiply::slot_of(i, kPieces) != slot) return;
-    constexpr int kA = LoadA::kPieces;
-    // Of the first i pieces, i * kA / kPieces are A's.
-    constexpr int kBefore = i * kA / kPieces;
-    if constexpr ((i + 1) * kA / kPieces > kBefore) {
-      a_.template load<kBefore>(p_.a);
+    if (i / 2 * 2 * Multiply::kSlots / kPieces != slot) return;
+    if constexpr (i < LoadA::kPieces) {
+      a_.template load<i>(p_.a);
     } else {
-      b_.template load<i - kBefore>(p_.b);
+      b_.template load<i - LoadA::kPieces>(p_.b);
     }
   }
+  __device__ __forceinline__ void end_load() {
+    next_.advance(p_, kTile.k);
+    to_ = after(to_, memory_);
+    ptx::cp_async_commit_group();
+  }
+
   const Params& p_;
   const std::uint32_t memory_;
   std::uint32_t stage_, to_;  ///< multiplied, and loaded next
@@ -235,7 +186,8 @@ __device__ __forceinline__ void compute_tiles(const Params& p, std::uint32_t mem
 #pragma unroll
     for (int i = 0; i < Shape::tile.accumulators(); ++i) (&sums[0][0][0])[i] = 0.0F;
   };
-  using Work = Pipeline<T, Shape, kLeaves, kAlong>;
+  using Work = std::conditional_t<!kLeaves && kAlong && Shape::tile.is_small(),
+                                  WholePipeline<T, Shape>, Pipeline<T, Shape, kLeaves, kAlong>>;
   Work work(p, memory);
 #pragma unroll 1
   for (std::int64_t tile = blockIdx.x; tile < p.tiles_m * p.tiles_n; tile += gridDim.x) {

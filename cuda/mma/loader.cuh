@@ -51,9 +51,9 @@ struct Cursor<false> {
   __device__ __forceinline__ void advance(const Params&, int) { --left; }
 };
 
-/// Brings one operand's share of a stage to shared memory: kLines lines of kK products, at any
-/// strides. What is after the leaf is zero, in both operands. Lines outside of the operand are what
-/// was there before: they reach no output that is stored.
+/// Brings one operand's share of a stage to shared memory: kLines lines of kK products. What is
+/// after the leaf is zero, in both operands. Lines outside of the operand are what was there
+/// before: they reach no output that is stored.
 ///
 /// A thread copies chunk t, t + kThreads, ... of a stage, which is (lines, chunks of k) along k and
 /// (k, chunks of lines) across it. Where chunks of a thread are a multiple of 8 rows apart, the
@@ -61,14 +61,15 @@ struct Cursor<false> {
 /// each piece.
 ///
 /// A copy keeps the registers of its address for long. So each piece has an address of its own that
-/// changes a whole stage after its last use.
-template <DType T, int kLines, int kK, int kThreads>
+/// changes a whole stage after its last use (kApart), where sums leave enough registers; elsewhere
+/// one address runs over all pieces.
+template <DType T, int kLines, int kK, int kThreads, bool kAlong, bool kApart>
 class Loader {
   static constexpr int kChunks = kLines * kK / 8;  // of 16 bytes
   static constexpr int kEach = kChunks / kThreads;
   static constexpr int kPerLine = kK / 8, kPerK = kLines / 8;
   static constexpr int kRows = kThreads / kPerLine, kRowsAcross = kThreads / kPerK;  // of a step
-  static_assert(kChunks % kThreads == 0 && kRowsAcross % 8 == 0,
+  static_assert(kChunks % kThreads == 0 && (kAlong || kRowsAcross % 8 == 0),
                 "A thread's chunks are whole steps; across k, of a multiple of 8 rows.");
   static_assert(kRows % 8 == 0 || (kPerLine >= 8 && 8 % kRows == 0),
                 "A piece moves by an exclusive or.");
@@ -86,9 +87,9 @@ class Loader {
     const std::int64_t k = across ? row : column * 8;
     const char* from =
         reinterpret_cast<const char*>(o.data + line * o.line_stride + k * o.k_stride);
-    from -= o.block;
+    if constexpr (kApart) from -= block(o);
 #pragma unroll
-    for (int i = 0; i < kEach; ++i, from += o.step) at_[i] = from;
+    for (int i = 0; i < kAddresses; ++i, from += o.step) at_[i] = from;
     const std::int64_t left = (end < o.lines ? end : o.lines) - line;
     left_ = left <= 0 ? 0 : left >= kLines ? kLines : static_cast<int>(left);
     const int place = across ? swizzled(row, column, kPerK) : swizzled(row, column, kPerLine);
@@ -105,18 +106,20 @@ class Loader {
   template <int piece>
   __device__ __forceinline__ void load(const Operand& o) {
     const std::uint32_t to = at_piece(to_, piece);
-    at_[piece] = ptx::kept(at_[piece] + o.block);
+    const char*& at = at_[kApart ? piece : 0];
+    if constexpr (kApart) at = ptx::kept(at + block(o));
     if (is_across(o)) {
-      if (now_ > 0) ptx::cp_async_16_zeros(to, at_[piece], now_ >= 8 ? 16 : 2 * now_);
+      if (now_ > 0) ptx::cp_async_16_zeros(to, at, now_ >= 8 ? 16 : 2 * now_);
     } else {
-      ptx::cp_async_16_if<piece * kRows>(to, at_[piece], now_);
+      ptx::cp_async_16_if<piece * kRows>(to, at, now_);
     }
+    if constexpr (!kApart) at += piece + 1 < kEach ? o.step : o.step + o.back;
   }
 
   /// A block of `count` products, and zeros after them, at any strides, before the pieces, which
   /// are not copied then.
   __device__ __forceinline__ void load_part(const Operand& o, std::uint32_t to, int count) {
-    const char* from = at_[0] + o.block;
+    const char* from = kApart ? at_[0] + block(o) : at_[0];
     const int column = static_cast<int>(threadIdx.x) % kPerLine;
     const int inside = count <= column * 8 ? 0 : count >= column * 8 + 8 ? 8 : count - column * 8;
 #pragma unroll 1
@@ -126,7 +129,7 @@ class Loader {
         const int row = i * kRowsAcross + static_cast<int>(threadIdx.x) / kPerK;
         const int bytes = left_ >= 8 ? 16 : 2 * left_;
         ptx::cp_async_16_zeros(place, from, row < count ? bytes : 0);
-      } else if (o.way == Way::along) {
+      } else if (kAlong || o.way == Way::along) {
         if (i * kRows < left_) ptx::cp_async_16_zeros(place, from, 2 * inside);
       } else if (i * kRows < left_) {
         load_any(o, from, place, inside);
@@ -134,12 +137,16 @@ class Loader {
     }
     const std::int64_t less = 2 * (count - kK) * o.k_stride;  // the pieces go on by kK
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) at_[i] += less;
+    for (int i = 0; i < kAddresses; ++i) at_[i] += less;
   }
 
  private:
   static __device__ __forceinline__ bool is_across(const Operand& o) {
-    return o.way == Way::across;
+    return !kAlong && o.way == Way::across;
+  }
+
+  static __device__ __forceinline__ std::int64_t block(const Operand& o) {
+    return kAlong ? 2 * kK : o.block;
   }
   static __device__ __forceinline__ std::uint32_t at_piece(std::uint32_t first, int piece) {
     const int flip = kRows % 8 == 0 ? 0 : piece * kRows % 8;
@@ -164,11 +171,12 @@ class Loader {
     ptx::st_shared_v4_u32(to, make_uint4(pair[0], pair[1], pair[2], pair[3]));
   }
 
-  const char* at_[kEach];  ///< in the block before the next one
-  int left_;               ///< lines of the tile from its first chunk's on, at most kLines
-  std::uint32_t place_;    ///< of the first chunk in a stage
-  int now_;                ///< left_, or 0 where no piece is copied
-  std::uint32_t to_;       ///< the first chunk in this stage
+  static constexpr int kAddresses = kApart ? kEach : 1;
+  const char* at_[kAddresses];  ///< kApart: in the block before the next one; else the next chunk
+  int left_;                    ///< lines of the tile from its first chunk's on, at most kLines
+  std::uint32_t place_;         ///< of the first chunk in a stage
+  int now_;                     ///< left_, or 0 where no piece is copied
+  std::uint32_t to_;            ///< the first chunk in this stage
 };
 
 }  // namespace detgemm::cuda::mma

@@ -27,7 +27,7 @@ struct Multiplier {
   static constexpr int kSteps = kTile.k / 16;
   /// Steps that fragments are ahead, and sets of them: more where they take few registers, since
   /// products of few outputs take less time than a load.
-  static constexpr int kAhead = 4 * kDown + 2 * kAcross > 24 || kSteps < 4 ? 1 : kSteps < 8 ? 2 : 3;
+  static constexpr int kAhead = 4 * kDown + 2 * kAcross > 16 || kSteps < 4 ? 1 : kSteps < 8 ? 2 : 3;
   static constexpr int kSets = kAhead == 1 ? 2 : 4;
   static_assert(kSteps % kSets == 0, "A stage begins with the first set.");
   using Accumulators = float[kDown][kAcross][4];
@@ -66,15 +66,18 @@ struct Multiplier {
     template <int kUsed, int kCount>
     __device__ __forceinline__ void load(std::uint32_t stage, int step,
                                          std::uint32_t (&f)[kCount][4]) const {
+      const std::uint32_t from = stage + base;
       if (!kAlong && across) {
 #pragma unroll
         for (int i = 0; i < kUsed; ++i) {
-          ptx::ldmatrix_x4<true>(f[i], stage + (base ^ part(i * kApart)) + down(step * kDownRow));
+          ptx::ldmatrix_x4<true>(f[i], (from ^ part(i * kApart)) + down(step * kDownRow));
         }
       } else {
 #pragma unroll
         for (int i = 0; i < kUsed; ++i) {
-          ptx::ldmatrix_x4<false>(f[i], stage + (base ^ part(step)) + down(i * kApart * kWidth));
+          const std::uint32_t at =
+              kTile.is_small() ? stage + (base ^ part(step)) : from ^ part(step);
+          ptx::ldmatrix_x4<false>(f[i], at + down(i * kApart * kWidth));
         }
       }
     }
@@ -128,15 +131,16 @@ struct Multiplier {
     }
   }
 
-  /// Places among the products of a stage where a copy may begin: slot(0), slot(1), ... Copies are
-  /// among the products of every second step: ptxas puts three idle instructions before a copy that
-  /// follows a load of fragments, and a burst of copies would keep these loads waiting behind it.
-  /// The copies of a stage begin at slot kNext of one run and end before it in the next one.
+  /// Places among the products of a stage where a copy may begin: slot(0), slot(1), ... A burst of
+  /// copies would keep the loads of fragments waiting behind it.
   static constexpr int kSlots = kSteps * kDown;
+  /// WholePipeline: the copies of a stage begin at slot kNext of one run and end before it in the
+  /// next one. They are among the products of every second step: ptxas puts three idle instructions
+  /// before a copy that follows a load of fragments.
   static constexpr int kNext = (kSteps - kAhead) * kDown + kDown / 2;
   static constexpr int slot_of(int piece, int pieces) {
     constexpr int kGroups = (kSteps + 1) / 2;
-    constexpr int kFirst = kTile.accumulators() < 128 ? (kNext + kDown - 1) / kDown * kDown : kNext;
+    constexpr int kFirst = (kNext + kDown - 1) / kDown * kDown;
     const int place = piece * kGroups * kDown / pieces;
     return (kFirst + place / kDown * 2 * kDown + place % kDown) % kSlots;
   }

@@ -26,6 +26,8 @@ struct Operand {
   Way way = Way::any;
   std::int64_t step = 0;   ///< bytes from one chunk of a thread to its next (Loader)
   std::int64_t block = 0;  ///< bytes from one block of k to the next
+  std::int64_t back =
+      0;  ///< bytes from behind a thread's last chunk to its first of the next block
 };
 
 /// The argument of mma_kernel. What runs along k is counted in units of 2 bytes.
