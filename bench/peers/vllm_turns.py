@@ -12,8 +12,6 @@ vllm.LLM to one engine alone, and MODE:VLLM_NAME=VALUE a variable. Engines are s
 A case is a number of requests of 64 + 128 tokens, or REQUESTSxPROMPT+TOKENS; c at its end: the prompt is in the prefix cache; d: the
 same, and the time of one token is taken away, so decoding steps alone are timed. p in front: kernels, h: the host's
 operators too, after the times, each engine by itself (vllm_profile.py).
-s in front: the host spins while it waits for a step's tokens, where vLLM (runner 2) lets its processor sleep. w: processors are kept from
-going idle meanwhile (--cores), by programs that yield to any other: a virtual machine takes long to wake one.
 bREQUESTS: no time, but three requests of 211, 1037 and 5 tokens in a batch of so many, compared byte for byte with themselves alone.
 
 Exit status: 0 where every engine started and answered every case, and every answer that was compared is equal in detgemm's
@@ -71,34 +69,6 @@ def stay(cores):
             os.sched_setaffinity(int(thread), cores)
 
 
-def waits():
-    """How vLLM's runner 2 notes that a step's tokens are there, by whether the host spins meanwhile."""
-    from vllm.v1.worker.gpu import async_utils
-    theirs = async_utils.AsyncOutput.__init__
-
-    def spinning(self, *arguments, copy_stream, **more):
-        import torch
-        theirs(self, *arguments, copy_stream=copy_stream, **more)
-        self.copy_event = torch.cuda.Event()
-        self.copy_event.record(copy_stream)
-
-    return lambda spin: setattr(async_utils.AsyncOutput, "__init__", spinning if spin else theirs)
-
-
-SPIN = "import os, sys; os.sched_setaffinity(0, [int(sys.argv[1])]); os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\nwhile True: pass"
-
-
-@contextlib.contextmanager
-def awake(cores):
-    spinning = [subprocess.Popen([sys.executable, "-c", SPIN, str(core)]) for core in cores]
-    try:
-        yield
-    finally:
-        for each in spinning:
-            each.kill()
-            each.wait()
-
-
 def seconds_of(engine, case, prompts, tokens=None):
     if not case["cached"]:
         engine.llm.reset_prefix_cache()
@@ -114,7 +84,6 @@ def child(mode, pipe, options):
     from detgemm.vllm import hooks, probe
     hooks.leave_out([])
     prepare()
-    wait = waits()
     if mode == "vllm-lt":
         cublaslt()
     engine, kept = probe.Probe("vllm" if mode == "vllm-lt" else mode, options), {}
@@ -123,7 +92,6 @@ def child(mode, pipe, options):
         stay(options["cores"])
         for line in sys.stdin:
             case, runs = json.loads(line)
-            wait(case["spins"])
             of_case = case["requests"], case["prompt"], case["cached"]
             if not case["cached"] or of_case not in kept:
                 engine.llm.reset_prefix_cache()
@@ -187,13 +155,12 @@ class Engine:
 
 
 def parsed(text):
-    found = re.fullmatch(r"([phbsw]*)(\d+)(?:x(\d+)\+(\d+))?([cd]?)", text)
+    found = re.fullmatch(r"([phb]?)(\d+)(?:x(\d+)\+(\d+))?([cd]?)", text)
     if found is None:
-        sys.exit(f'--cases has "{text}": a case is REQUESTS or REQUESTSxPROMPT+TOKENS, with p, h, s or w in front, c or d at the end, or bREQUESTS')
+        sys.exit(f'--cases has "{text}": a case is REQUESTS or REQUESTSxPROMPT+TOKENS, with p or h in front, c or d at the end, or bREQUESTS')
     kind, requests, prompt, tokens, end = found.groups()
     return {"case": text, "requests": int(requests), "prompt": int(prompt or 64), "tokens": int(tokens or 128), "cached": bool(end),
-            "steps": end == "d", "profiled": "p" in kind or "h" in kind, "host": "h" in kind, "compared": "b" in kind, "awake": "w" in kind,
-            "spins": "s" in kind}
+            "steps": end == "d", "profiled": kind in ("p", "h"), "host": kind == "h", "compared": kind == "b"}
 
 
 def timed(case, engines, chosen, until):
@@ -232,8 +199,7 @@ def measure(engines, chosen, until, save):
             print("no time is left for", case["case"], flush=True)
             right = False
             continue
-        with awake(chosen.cores if case["awake"] else []):
-            samples = timed(case, engines, chosen, until)
+        samples = timed(case, engines, chosen, until)
         if samples is None:
             return False
         produced = case["requests"] * (case["tokens"] - case["steps"] if case["tokens"] > 1 else case["prompt"])

@@ -64,19 +64,15 @@ class Turns(unittest.TestCase):
         with mock.patch.object(vllm_turns, "timed", side_effect=AssertionError):
             self.assertEqual(self.status("1,p1", detgemm=[{"a": 1}, {}], more=["--seconds", "5", "--reserve", "9"]), 1)
 
-    def test_letters_of_a_case(self):
-        for text, wanted in (("1", []), ("sw7", ["awake", "spins"]), ("p33x64+16", ["profiled"]), ("h1", ["host", "profiled"]), ("b100", ["compared"])):
-            case = vllm_turns.parsed(text)
-            self.assertEqual([name for name in ("awake", "compared", "host", "profiled", "spins") if case[name]], wanted)
-        with self.assertRaises(SystemExit):
-            vllm_turns.parsed("x1")
-
-    def test_processors_are_kept_awake_meanwhile(self):
-        core = min(os.sched_getaffinity(0))
-        with vllm_turns.awake([core]):
-            mine = pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-            self.assertEqual(len(mine), 1)
-        self.assertFalse(pathlib.Path(f"/proc/{mine[0]}").exists())
+    def test_threads_stay_on_chosen_processors(self):
+        mine = os.sched_getaffinity(0)
+        try:
+            vllm_turns.stay([min(mine)])
+            self.assertEqual({frozenset(os.sched_getaffinity(int(each))) for each in os.listdir("/proc/self/task")}, {frozenset([min(mine)])})
+        finally:
+            vllm_turns.stay(mine)
+        vllm_turns.stay([])
+        self.assertEqual(os.sched_getaffinity(0), mine)
 
     def test_an_engine_that_did_not_start(self):
         self.assertEqual(self.status("1", detgemm=[{"a": 1}, "times"], stock=[None]), 1)

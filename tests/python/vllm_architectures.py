@@ -49,7 +49,7 @@ EQUAL = {
     "Granite": ("GraniteForCausalLM", "granite", {"embedding_multiplier": 12.0, "logits_scaling": 8.0, "residual_multiplier": 0.22,
                                                   "attention_multiplier": 0.1}),
     "EXAONE 4": ("Exaone4ForCausalLM", "exaone4", {"sliding_window": None, **FULL}),
-    "ERNIE 4.5": ("Ernie4_5ForCausalLM", "ernie4_5", {"use_bias": False}),
+    "ERNIE": ("Ernie4_5ForCausalLM", "ernie4_5", {"use_bias": False}),
     "Hunyuan": ("HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense", {"use_qk_norm": True}),
     "Seed-OSS": ("SeedOssForCausalLM", "seed_oss", {"attention_bias": True}),
     "MiniCPM3": ("MiniCPM3ForCausalLM", "minicpm3", {**LATENT, "q_lora_rank": 64, "scale_emb": 12, "scale_depth": 1.4, "dim_model_base": 64}),
@@ -63,7 +63,7 @@ MIXTURES = {
     "Granite-MoE": ("GraniteMoeForCausalLM", "granitemoe", {**FOUR, "attention_multiplier": 0.1}),
     "... with a shared expert": ("GraniteMoeSharedForCausalLM", "granitemoeshared", {**FOUR, "shared_intermediate_size": 128,
                                                                                      "attention_multiplier": 0.1}),
-    "ERNIE-4.5-MoE": ("Ernie4_5_MoeForCausalLM", "ernie4_5_moe", {
+    "ERNIE-MoE": ("Ernie4_5_MoeForCausalLM", "ernie4_5_moe", {
         "moe_num_experts": 8, "moe_k": 2, "moe_intermediate_size": 64, "moe_layer_start_index": 0, "moe_layer_end_index": 1,
         "moe_layer_interval": 1, "moe_num_shared_experts": 1, "use_bias": False}),
     "Hunyuan-MoE": ("HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", {
@@ -73,7 +73,7 @@ MIXTURES = {
     "DeepSeek-V3": ("DeepseekV3ForCausalLM", "deepseek_v3", {**DEEPSEEK, "q_lora_rank": 64, "topk_method": "noaux_tc", "scoring_func": "sigmoid"}),
 }
 WINDOWS = {
-    "Mistral 0.1": ("MistralForCausalLM", "mistral", WINDOW),
+    "Mistral with windows": ("MistralForCausalLM", "mistral", WINDOW),
     "Gemma 2": ("Gemma2ForCausalLM", "gemma2", {**GELU, **WINDOW, "query_pre_attn_scalar": 32, "attn_logit_softcapping": 50.0}),
     "Gemma 3": ("Gemma3ForCausalLM", "gemma3_text", {**GELU, **WINDOW, "query_pre_attn_scalar": 32,
                                                      "layer_types": ["sliding_attention", "full_attention"]}),

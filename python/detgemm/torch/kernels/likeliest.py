@@ -18,22 +18,23 @@ MOST = 128   # places that are compared with each other at once
 BLOCK = 4096
 LEAST = tl.constexpr(-0x80000000)
 LARGEST = tl.constexpr(0x7fffffff)
+INFINITE = {torch.bfloat16: 0x7f80, torch.float16: 0x7c00, torch.float32: 0x7f800000}
 
 
 @triton.jit
-def _key(x):
-    """An integer in the order of the numbers."""
-    x = x.to(tl.float32)
-    bits = tl.where(x == 0.0, 0.0, x).to(tl.int32, bitcast=True)
-    return tl.where(x != x, LARGEST, tl.where(bits < 0, bits ^ LARGEST, bits))
+def _key(bits, INFINITE: tl.constexpr, MASK: tl.constexpr):
+    """An integer in the order of the numbers, from their bits: sign and magnitude."""
+    bits = bits.to(tl.int32)
+    size = bits & MASK
+    return tl.where(size > INFINITE, LARGEST, tl.where(bits < 0, -size, size))
 
 
 @triton.jit(do_not_specialize=["k"])
-def _in_order(x, picked, out, stride, k, K: tl.constexpr, BLOCK: tl.constexpr):
+def _in_order(x, picked, out, stride, k, K: tl.constexpr, BLOCK: tl.constexpr, INFINITE: tl.constexpr, MASK: tl.constexpr):
     row, at = tl.program_id(0).to(tl.int64), tl.arange(0, K)
     there = at < k
     index = tl.load(picked + row * k + at, mask=there, other=0).to(tl.int32)
-    key = tl.where(there, _key(tl.load(x + row * stride + index, mask=there, other=0.0)), LEAST)
+    key = tl.where(there, _key(tl.load(x + row * stride + index, mask=there, other=0), INFINITE, MASK), LEAST)
     least = tl.min(tl.where(there, key, LARGEST), axis=0)
     equal = there & (key == least)
     wanted = tl.sum(equal.to(tl.int32), axis=0)
@@ -45,7 +46,7 @@ def _in_order(x, picked, out, stride, k, K: tl.constexpr, BLOCK: tl.constexpr):
     while (first < end) & (found < wanted):
         i = first + tl.arange(0, BLOCK)
         inside = i < end
-        hit = inside & (_key(tl.load(x + row * stride + i, mask=inside, other=0.0)) == least)
+        hit = inside & (_key(tl.load(x + row * stride + i, mask=inside, other=0), INFINITE, MASK) == least)
         number = tl.sum(hit.to(tl.int32), axis=0)
         if number > 0:
             place_of = found + tl.cumsum(hit.to(tl.int32), axis=0) - 1
@@ -60,5 +61,7 @@ def topk(x, k):
     picked = torch.topk(x, k, dim=-1).indices
     index = torch.empty_like(picked)
     if len(x):
-        launch(_in_order, (len(x),), x, picked, index, x.stride(0), k, K=power_of_2(k), BLOCK=min(BLOCK, power_of_2(x.shape[-1])), num_warps=8)
+        small = x.element_size() == 2
+        launch(_in_order, (len(x),), x.view(torch.int16 if small else torch.int32), picked, index, x.stride(0), k, K=power_of_2(k),
+               BLOCK=min(BLOCK, power_of_2(x.shape[-1])), INFINITE=INFINITE[x.dtype], MASK=0x7fff if small else 0x7fffffff, num_warps=8)
     return x.gather(-1, index), index
