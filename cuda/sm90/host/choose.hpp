@@ -26,6 +26,11 @@ const Geometry& geometry_of(const Decision& d);
 /// the model of time says, and at 8192 and beyond never (docs/log/sm90.md).
 inline constexpr std::int64_t kQuadLeastK = 8192;
 
+/// Whether a tile of chains lost where it was timed although the model of time expects it to win:
+/// it is then not chosen (docs/log/sm90-widths.md). On the x side are weights (`swapped`) or
+/// tokens.
+bool lost_where_timed(const Geometry& t, std::int64_t k, bool swapped);
+
 /// How the CTAs of a decision share leaves.
 Sharing sharing_of(const Decision& d);
 
