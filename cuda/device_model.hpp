@@ -24,6 +24,8 @@ struct DeviceModel {
     double behind = 0.25;         // of a step, for one of a stage behind a short K
     double tile_clocks = 260;     // per tile, whatever it holds
     double box_clocks = 400;      // per epilogue box
+    double activate = 100;        // per column of 64 outputs of a group, for gelu and silu
+    double turn_clocks = 300;     // from a tile to the next where groups take them in turn
     double start = 0.73;          // us per launch
     double pair_start = 0.31;     // us more for clusters
     double quad_start = 1.3;      // and for clusters of four

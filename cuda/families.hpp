@@ -38,6 +38,8 @@ struct Question {
   DType input = DType::bf16;
   bool a_mn = false, b_mn = false;  ///< memory of the operand does not run along k
   bool from_c = false;
+  bool reads_c = false;
+  bool activates = false;    ///< by more than relu
   Packing packing;           ///< SM90: none where the workspace has no room for the copies
   Roles roles = Roles::any;  ///< a forced kernel may have any
   bool clusters = true;

@@ -164,7 +164,7 @@ class Engine final : public LogProbEngine {
     job.g = static_cast<std::uint16_t*>(g.data);
     job.to = strides_of(g, Op::none);
     job.columns = g.cols;
-    return said(log_prob::gradient(job, gpu::handle<Cuda>(stream)),
+    return said(log_prob::gradient(job, {gpu::handle<Cuda>(stream), device->major >= 9}),
                 "launching a kernel of gradients of logits");
   }
 

@@ -56,6 +56,19 @@ def facts(engine):
             "graphs": str(engine.llm.llm_engine.vllm_config.compilation_config.cudagraph_mode)}
 
 
+def prepare():
+    """A model's class is looked at here, in place of a process of its own: vLLM has that lest CUDA starts, and it starts here anyway."""
+    from vllm.model_executor.models import registry
+    registry._run_in_subprocess = lambda look: look()
+
+
+def stay(cores):
+    """All threads of this process on these processors, and those that they start."""
+    for thread in os.listdir("/proc/self/task") if cores else ():
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            os.sched_setaffinity(int(thread), cores)
+
+
 def seconds_of(engine, case, prompts, tokens=None):
     if not case["cached"]:
         engine.llm.reset_prefix_cache()
@@ -70,11 +83,13 @@ def child(mode, pipe, options):
     import vllm_profile
     from detgemm.vllm import hooks, probe
     hooks.leave_out([])
+    prepare()
     if mode == "vllm-lt":
         cublaslt()
     engine, kept = probe.Probe("vllm" if mode == "vllm-lt" else mode, options), {}
     with os.fdopen(pipe, "w", buffering=1) as out:
         print(json.dumps(facts(engine)), file=out)
+        stay(options["cores"])
         for line in sys.stdin:
             case, runs = json.loads(line)
             of_case = case["requests"], case["prompt"], case["cached"]
@@ -97,7 +112,7 @@ def child(mode, pipe, options):
 class Engine:
     """A child and its pipe. answer: what it sends next, None where it ended or took too long."""
 
-    def __init__(self, text, index, model, settings, folder):
+    def __init__(self, text, index, chosen, settings, folder):
         self.name, (read, write) = text, os.pipe()
         mode, _, more = text.partition(":")
         mode, _, first = mode.partition("@")
@@ -106,8 +121,8 @@ class Engine:
         from detgemm.vllm.__main__ import MODES
         given = dict(each.partition("=")[::2] for each in filter(None, more.split(";")))
         variables = {name: given.pop(name) for name in list(given) if name.startswith("VLLM_")}
-        options = {"model": model, "random_weights": True, "requests": 3, "tokens": 48, "batches": "100", "eager": False, "speed": "",
-                   "longest": 1200, "without": [], "set": settings | given}
+        options = {"model": chosen.model, "cores": chosen.cores, "random_weights": True, "requests": 3, "tokens": 48, "batches": "100",
+                   "eager": False, "speed": "", "longest": 1200, "without": [], "set": settings | given}
         environment = {**os.environ, **MODES["vllm" if mode == "vllm-lt" else mode], "VLLM_ENABLE_V1_MULTIPROCESSING": str(int(served)),
                        "VLLM_ALLOW_INSECURE_SERIALIZATION": "1", "VLLM_CACHE_ROOT": str(pathlib.Path(folder, f"cache-{index}")), **variables}
         if first:
@@ -180,6 +195,10 @@ def measure(engines, chosen, until, save):
             right = right and all(is_right(engine, found[engine.name]) for engine in engines)
             engines = [engine for engine in engines if found[engine.name] is not None]
             continue
+        if time.time() > until - chosen.reserve:
+            print("no time is left for", case["case"], flush=True)
+            right = False
+            continue
         samples = timed(case, engines, chosen, until)
         if samples is None:
             return False
@@ -199,6 +218,9 @@ def main():
     parser.add_argument("--turns", type=int, default=2, help="every other one in the reverse order")
     parser.add_argument("--start", type=float, default=600, help="engines that are not ready after so many seconds are left out")
     parser.add_argument("--seconds", type=float, default=3600, help="in all; what is not done by then is left out")
+    parser.add_argument("--reserve", type=float, default=0, help="no times begin in the last so many seconds, which profiles have")
+    parser.add_argument("--cores", type=lambda text: sorted(map(int, text.split(","))), default=[],
+                        help="processors that every engine has, once it is ready; without, all")
     parser.add_argument("--when", type=pathlib.Path, help="nothing is timed before this file exists")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=JSON", help="an argument of vllm.LLM, of all engines")
     parser.add_argument("--json", type=pathlib.Path)
@@ -217,7 +239,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="turns-") as folder, contextlib.ExitStack() as stopped:
         engines = []
         for index, text in enumerate(chosen.engines.split()):
-            engines.append(Engine(text, index, chosen.model, settings, folder))
+            engines.append(Engine(text, index, chosen, settings, folder))
             stopped.callback(engines[-1].stop, 0)  # before the next one starts, since that may fail
         for engine in engines:
             report["engines"][engine.name] = engine.answer(begin + chosen.start)

@@ -46,7 +46,7 @@ Result<TreeSum> TreeSum::create(const Communicator& communicator, const Backend&
   Facts facts{{"plan", "tree sum"}};
   auto join = Join::create(communicator, backend, whole, shares, output, algorithm, facts);
   if (Status s = agree(communicator.state(), join.status(), facts); !s) return s;
-  (*join)->be_plan(++communicator.state().plans);
+  (*join)->be_plan(++communicator.state().plans, false);
   return TreeSum(std::make_shared<const State>(State{*std::move(join)}));
 }
 
@@ -68,6 +68,13 @@ Status TreeSum::run(Stream stream, std::int64_t m, std::span<const ConstMatrix> 
   std::vector<const void*> data;
   for (const ConstMatrix& root : roots) data.push_back(root.data);
   return join.or_nan(join.run({stream, m, data, local, workspace, info}), local.d);
+}
+
+void* TreeSum::place(std::int64_t m, std::size_t node) const {
+  const Join& join = *state_->join;
+  const bool there =
+      m >= 0 && node < join.shares().cover(join.rank()).size() && join.takes_roots_in_window(m);
+  return there ? join.root_in_window(node) : nullptr;
 }
 
 std::string TreeSum::describe(std::int64_t m) const { return state_->join->describe(m); }

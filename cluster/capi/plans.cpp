@@ -85,6 +85,11 @@ detgemm_status_t create(const detgemm_communicator_t* communicator,
   });
 }
 
+Status check_sum(const detgemm_cluster_plan_t* plan) {
+  if (plan->sum) return {};
+  return invalid("plan is not a sum of roots: it must be a result of detgemm_tree_sum_create");
+}
+
 /// The caller's structs are read before anything is written; `info` is filled in last.
 template <class Body>
 detgemm_status_t launch(const detgemm_cluster_plan_t* plan, const detgemm_stream_t* stream,
@@ -267,30 +272,43 @@ detgemm_status_t detgemm_tree_sum_run(const detgemm_cluster_plan_t* plan,
                                       const detgemm_operands_t* operands, void* workspace,
                                       size_t workspace_bytes, detgemm_run_info_t* info) {
   const Workspace scratch{workspace, workspace_bytes};
-  return launch(
-      plan, stream, operands, Inputs::none, info,
-      [&](Stream queue, const Operands& arrays, RunInfo* ran) -> Status {
-        if (!plan->sum) {
-          return invalid(
-              "plan is not a sum of roots: it must be a result of detgemm_tree_sum_create");
-        }
-        // That many of the caller's pointers are about to be read.
-        const std::size_t nodes = plan->shares->cover(plan->rank).size();
-        if (count != nodes) {
-          return invalid("count is " + std::to_string(count) + ": this rank has " +
-                         std::to_string(nodes) + " nodes");
-        }
-        if (count != 0 && roots == nullptr) {
-          return null_argument("roots", "an array of matrices");
-        }
-        std::vector<ConstMatrix> views;
-        for (std::size_t i = 0; i < count; ++i) {
-          auto view = matrix_of("roots[" + std::to_string(i) + "]", roots[i]);
-          if (!view) return view.status();
-          views.push_back(*view);
-        }
-        return plan->sum->run(queue, m, views, arrays, scratch, ran);
-      });
+  return launch(plan, stream, operands, Inputs::none, info,
+                [&](Stream queue, const Operands& arrays, RunInfo* ran) -> Status {
+                  if (Status s = check_sum(plan); !s) return s;
+                  // That many of the caller's pointers are about to be read.
+                  const std::size_t nodes = plan->shares->cover(plan->rank).size();
+                  if (count != nodes) {
+                    return invalid("count is " + std::to_string(count) + ": this rank has " +
+                                   std::to_string(nodes) + " nodes");
+                  }
+                  if (count != 0 && roots == nullptr) {
+                    return null_argument("roots", "an array of matrices");
+                  }
+                  std::vector<ConstMatrix> views;
+                  for (std::size_t i = 0; i < count; ++i) {
+                    auto view = matrix_of("roots[" + std::to_string(i) + "]", roots[i]);
+                    if (!view) return view.status();
+                    views.push_back(*view);
+                  }
+                  return plan->sum->run(queue, m, views, arrays, scratch, ran);
+                });
+}
+
+detgemm_status_t detgemm_tree_sum_place(const detgemm_cluster_plan_t* plan, int64_t m, size_t node,
+                                        void** place) {
+  return guarded([&]() -> Status {
+    if (Status s = check(plan); !s) return s;
+    if (Status s = need("place", place); !s) return s;
+    if (Status s = check_sum(plan); !s) return s;
+    if (m < 0) return invalid("m is " + std::to_string(m) + ": it must not be negative");
+    const std::size_t nodes = plan->shares->cover(plan->rank).size();
+    if (node >= nodes) {
+      return invalid("node is " + std::to_string(node) + ": this rank has " +
+                     std::to_string(nodes) + " nodes");
+    }
+    *place = plan->sum->place(m, node);
+    return {};
+  });
 }
 
 detgemm_status_t detgemm_cluster_plan_describe(const detgemm_cluster_plan_t* plan, int64_t m,

@@ -70,6 +70,8 @@ class Join {
   virtual RootPlace root_place(std::int64_t) const { return RootPlace::workspace; }
   /// Where the root of this rank's node i is, unless it is in the workspace.
   virtual std::byte* root_in_window(std::size_t) const { return nullptr; }
+  /// Whether a call of m rows copies no root that is there already.
+  virtual bool takes_roots_in_window(std::int64_t /*m*/) const { return false; }
   /// Where the roots of a call of m rows may be, in one piece and side by side, so that the
   /// join sends their elements while products write others; null: nowhere. To be followed by that
   /// call.
@@ -88,8 +90,12 @@ class Join {
   Status check(Stream stream, std::int64_t m, const Operands& local) const;
   /// In a call of m rows, whether all ranks have the same m, where the communicator checks calls.
   Status agree_on_call(std::int64_t m, const Status& mine) const;
-  /// Which of the communicator's plans this is, once all ranks have agreed on it.
-  void be_plan(int number) { number_ = number; }
+  /// Which of the communicator's plans this is, once all ranks have agreed on it, and whether its
+  /// roots are products that it makes.
+  void be_plan(int number, bool has_products) {
+    number_ = number;
+    has_products_ = has_products;
+  }
   /// Of D on this rank.
   Range rows(std::int64_t m) const;
   std::string describe(std::int64_t m) const;
@@ -105,6 +111,7 @@ class Join {
   Device& device() const { return plan().backend().device(); }
   Algorithm algorithm() const { return what_.algorithm; }
   int number() const { return number_; }
+  bool has_products() const { return has_products_; }
   /// A call that has outputs.
   virtual Status join(const JoinCall& call) const = 0;
   /// How m rows are joined, in the words of `describe`.
@@ -128,6 +135,7 @@ class Join {
 
   JoinSpec what_;
   int number_ = 0;
+  bool has_products_ = false;
 };
 
 std::unique_ptr<Join> join_locally(JoinSpec spec);

@@ -125,6 +125,8 @@ Question question_of(const Problem& p, const LaunchOptions& options) {
   q.reduction = g.reduction;
   q.input = p.input;
   q.from_c = g.continue_from_c;
+  q.reads_c = reads_c(g);
+  q.activates = sm90::takes_chunks(g.epilogue.activation);
   q.clusters = options.clusters;
   q.sms = options.sms;
   q.forced = options.forced;

@@ -6,6 +6,7 @@
 #include "core/contract/log_results.hpp"
 #include "cuda/log_prob/launch.hpp"
 #include "cuda/log_prob/words.cuh"
+#include "cuda/sm90/ptx/control.cuh"
 
 namespace detgemm::cuda::log_prob {
 namespace {
@@ -44,6 +45,7 @@ __device__ __forceinline__ std::uint32_t rounded(float first, float second) {
 template <bool k32, bool kSingle>
 __global__ void __launch_bounds__(kThreads)
     gradient_kernel(const __grid_constant__ GradientJob job) {
+  sm90::ptx::wait_for_earlier_work();
   const std::int64_t row = blockIdx.x;
   const arithmetic::LogGradient g = gradient_row(
       job.rows, job.upstream, job.alpha, row,
@@ -112,17 +114,18 @@ bool aligned(const void* data, std::int64_t row, std::int64_t size) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && row * size % 16 == 0;
 }
 
-cudaError_t launch(GradientJob job, bool vectors, cudaStream_t stream) {
+cudaError_t launch(GradientJob job, bool vectors, const Queue& queue) {
   const bool is_32 = job.logits.type == DType::fp32;
   const auto kernel =
       is_32 ? (vectors ? &gradient_kernel<true, false> : &gradient_kernel<true, true>)
             : (vectors ? &gradient_kernel<false, false> : &gradient_kernel<false, true>);
   constexpr std::int64_t kColumns = kThreads * kEach * kTurns;
   const auto blocks = static_cast<unsigned>((job.columns + kColumns - 1) / kColumns);
+  const Kernel each{reinterpret_cast<const void*>(kernel), kThreads};
+  LaunchConfig how(each, static_cast<int>(job.logits.rows), queue);
+  how.config.gridDim.y = blocks;
   void* arguments[] = {&job};
-  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel),
-                          dim3(static_cast<unsigned>(job.logits.rows), blocks), dim3(kThreads),
-                          arguments, 0, stream);
+  return cudaLaunchKernelExC(&how.config, each.function, arguments);
 }
 
 /// The job of columns `first` .. `first + count - 1`.
@@ -139,7 +142,7 @@ GradientJob part_of(const GradientJob& job, std::int64_t first, std::int64_t cou
 
 }  // namespace
 
-cudaError_t gradient(const GradientJob& job, cudaStream_t stream) {
+cudaError_t gradient(const GradientJob& job, const Queue& queue) {
   if (job.logits.rows == 0 || job.columns == 0) return cudaSuccess;
   const bool is_32 = job.logits.type == DType::fp32;
   const bool vectors = job.logits.at.col == 1 && job.to.col == 1 &&
@@ -147,10 +150,10 @@ cudaError_t gradient(const GradientJob& job, cudaStream_t stream) {
                        aligned(job.g, job.to.row, 2);
   const std::int64_t whole = vectors ? job.columns / kEach * kEach : 0;
   if (whole > 0) {
-    if (const auto e = launch(part_of(job, 0, whole), true, stream); e != cudaSuccess) return e;
+    if (const auto e = launch(part_of(job, 0, whole), true, queue); e != cudaSuccess) return e;
   }
   if (whole == job.columns) return cudaSuccess;
-  return launch(part_of(job, whole, job.columns - whole), false, stream);
+  return launch(part_of(job, whole, job.columns - whole), false, queue);
 }
 
 }  // namespace detgemm::cuda::log_prob

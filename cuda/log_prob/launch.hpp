@@ -46,7 +46,7 @@ cudaError_t root(const Planes& nodes, std::int64_t vocabulary, const LogProbRows
 /// What a launch may use.
 struct Machine {
   int sms = 1;
-  bool clusters = false;  ///< from compute capability 9.0 on
+  bool is_sm90 = false;  ///< from 9.0 on there are clusters, and launches that overlap
 };
 /// The most columns and rows that `whole` takes.
 inline constexpr std::int64_t kMaxWholeVocabulary = 262144;
@@ -68,6 +68,6 @@ struct GradientJob {
   Strides to;
   std::int64_t columns = 0;
 };
-cudaError_t gradient(const GradientJob& job, cudaStream_t stream);
+cudaError_t gradient(const GradientJob& job, const Queue& queue);
 
 }  // namespace detgemm::cuda::log_prob

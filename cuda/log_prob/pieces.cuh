@@ -32,11 +32,10 @@ struct RowsOfLogits {
   std::int64_t columns;
 };
 
-/// Whether all leaves are 16 neighbours at a multiple of 16 bytes.
+/// Whether there is a whole leaf, and all whole leaves are 16 neighbours at a multiple of 16 bytes.
 inline bool is_aligned(const LogitView& view, std::int64_t columns) {
   const std::int64_t size = view.type == DType::fp32 ? 4 : 2;
-  return view.at.col == 1 && view.at.row * size % 16 == 0 && columns > 0 &&
-         columns % arithmetic::kLogLeaf == 0 &&
+  return view.at.col == 1 && view.at.row * size % 16 == 0 && columns >= arithmetic::kLogLeaf &&
          reinterpret_cast<std::uintptr_t>(view.data) % 16 == 0;
 }
 
@@ -314,9 +313,11 @@ __device__ __forceinline__ void add_singly(const RowsOfLogits& z, std::int64_t r
 /// Whether the logits of a chunk of a row are near, and then its node, which all lanes have. Sums
 /// are plain (core/arithmetic/log_near.hpp), and a column that does not exist adds +0 to them.
 ///
-///   kAligned   all leaves are whole, and their words begin at multiples of 16 bytes
-///   else       such words are moved to a leaf's beginning; what reaches beyond the row's last
-///              bytes, and columns at a distance, are loaded one at a time
+///   kAligned   the words of whole leaves begin at multiples of 16 bytes
+///   else       such words are moved to a leaf's beginning
+///
+/// What reaches beyond the row's last whole leaf or bytes, and columns at a distance, are loaded
+/// one at a time.
 template <bool k32, bool kEntropy, bool kScaled, bool kAligned>
 __device__ __forceinline__ bool near_chunk(const RowsOfLogits& z, std::int64_t row, int chunk,
                                            float scale, int lane, arithmetic::LogNode& node) {
@@ -333,8 +334,9 @@ __device__ __forceinline__ bool near_chunk(const RowsOfLogits& z, std::int64_t r
     sums[p] = exists ? sums[p] : 0.0F;
     weighted[p] = kEntropy && exists ? weighted[p] : 0.0F;
   };
+  int last;  // of the leaves that are loaded whole
   if constexpr (kAligned) {
-    const int last = static_cast<int>(z.columns) / arithmetic::kLogLeaf - 1;
+    last = static_cast<int>(z.columns) / arithmetic::kLogLeaf - 1;
     const char* const line =
         static_cast<const char*>(z.data) + row * z.at.row * static_cast<int>(k32 ? 4 : 2);
     LeafWords<k32> next;
@@ -347,7 +349,7 @@ __device__ __forceinline__ bool near_chunk(const RowsOfLogits& z, std::int64_t r
     }
   } else {
     const auto from = ShiftedRow::of<k32>(z, row);
-    const int last = from.whole - 1;
+    last = from.whole - 1;
 #pragma unroll
     for (int p = 0; p < kPieces; ++p) sums[p] = weighted[p] = 0.0F;
     if (last >= 0) {
@@ -360,8 +362,10 @@ __device__ __forceinline__ bool near_chunk(const RowsOfLogits& z, std::int64_t r
         add(p, last, words.leaf(from.shift));
       }
     }
-    const int leaves =
-        static_cast<int>((z.columns + arithmetic::kLogLeaf - 1) / arithmetic::kLogLeaf);
+  }
+  const int leaves =
+      static_cast<int>((z.columns + arithmetic::kLogLeaf - 1) / arithmetic::kLogLeaf);
+  if (last + 1 < min(leaves, (chunk + 1) * kChunkLeaves)) {
 #pragma unroll 1
     for (int q = 0; q < kPieces; ++q) {
       const int leaf = first + 32 * q;

@@ -6,6 +6,7 @@
 #include "core/contract/log_results.hpp"
 #include "cuda/log_prob/launch.hpp"
 #include "cuda/log_prob/pieces.cuh"
+#include "cuda/sm90/ptx/control.cuh"
 
 namespace detgemm::cuda::log_prob {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 constexpr int kWarps = 8;  // of a CTA, at most
 constexpr int kMaxChunks = 128;
 constexpr int kManyRows = 12;  // per multiprocessor
+constexpr int kSpread = 2;     // rows per multiprocessor up to which several CTAs share a row
 static_assert(kMaxWholeVocabulary == kMaxChunks * kChunkColumns, "Each chunk has a node.");
 
 struct WholeJob {
@@ -54,6 +56,7 @@ __global__ void __launch_bounds__(kWarps * 32, kEntropy || (k32 && !kAligned) ? 
     whole_kernel(const __grid_constant__ WholeJob job) {
   __shared__ arithmetic::LogNode nodes[kMaxChunks];
   const Cluster cluster;
+  sm90::ptx::wait_for_earlier_work();
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const std::int64_t row = blockIdx.x / cluster.size;
@@ -130,12 +133,13 @@ cudaError_t whole(const LogitView& logits, std::int64_t columns, const LogProbRo
                                      : kernel_of<false, false>(scaled, aligned));
   const auto chunks = (columns + kChunkColumns - 1) / kChunkColumns;
   kernel.threads = warps_of(logits.rows, machine.sms) * 32;
-  while (machine.clusters && kernel.cluster < 8 && kernel.cluster * kWarps < chunks &&
-         logits.rows * kernel.cluster <= machine.sms) {
+  while (machine.is_sm90 && kernel.cluster < 8 && kernel.cluster * kWarps < chunks &&
+         logits.rows * kernel.cluster <= std::int64_t{kSpread} * machine.sms) {
     kernel.cluster *= 2;
   }
   void* arguments[] = {&job};
-  return launch(kernel, static_cast<int>(logits.rows) * kernel.cluster, {stream, false}, arguments);
+  return launch(kernel, static_cast<int>(logits.rows) * kernel.cluster, {stream, machine.is_sm90},
+                arguments);
 }
 
 }  // namespace detgemm::cuda::log_prob

@@ -39,6 +39,14 @@ std::int64_t pitch_of(std::int64_t m, std::int64_t n, const Tile& t, bool leaves
   return t.n;
 }
 
+/// Fragments of 8 columns that a warp multiplies (Pipeline::run_used).
+int fragments_used(const Tile& t, const Question& q, std::int64_t pitch) {
+  const int all = t.warp_n() / 8;
+  if (q.leaves() || q.a_mn || q.b_mn) return all;
+  const int used = static_cast<int>(ceil_div(ceil_div(pitch, 8), std::int64_t{t.warps_n}));
+  return std::max({used, all / 2, 1});
+}
+
 std::int64_t tiles_of(std::int64_t m, std::int64_t n, const Tile& t, bool leaves, int sms) {
   return ceil_div(m, t.m) * ceil_div(n, pitch_of(m, n, t, leaves, sms));
 }
@@ -130,15 +138,17 @@ double expected_clocks(const Question& q, int index) {
   const std::int64_t tiles = tiles_of(q.m, q.n, t, q.leaves(), q.sms);
   const std::int64_t round = std::int64_t{q.sms} * together;
   const double k = static_cast<double>(q.k);
-  const auto lines = static_cast<double>(t.m + pitch_of(q.m, q.n, t, q.leaves(), q.sms));
+  const std::int64_t pitch = pitch_of(q.m, q.n, t, q.leaves(), q.sms);
+  const auto lines = static_cast<double>(t.m + pitch);
+  const int across = fragments_used(t, q, pitch);
   // What an instruction's 16 products of k take: the outputs that are multiplied, bytes that warps
   // read and copies write in shared memory, bytes from L2; alone, a warp's own instructions; and
   // the latency of memory over the stages that are on their way.
-  const double products = 16.0 * t.m * t.n / model.products_per_clock;
-  const double read = t.threads() / 32 * (t.warp_m() + t.warp_n());
+  const double products = 16.0 * t.m * (8 * across * t.warps_n) / model.products_per_clock;
+  const double read = t.threads() / 32 * (t.warp_m() + 8 * across);
   const double shared = 32 * (read + lines) / model.shared_per_clock;
   const double fill = 32 * lines / model.fill_per_clock;
-  const int instructions = t.warp_m() / 16 * (t.warp_n() / 8);
+  const int instructions = t.warp_m() / 16 * across;
   const double alone =
       model.step_clocks + model.issue_clocks * instructions + 16 * model.stage_clocks / t.k;
   const double waited = 16 * model.latency / ((t.stages - 1) * t.k);

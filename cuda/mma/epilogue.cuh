@@ -31,6 +31,7 @@ class Epilogue {
   static constexpr int kCols = kTile.warp_n();
   static constexpr int kPitch = kCols + 8;  // floats
   static constexpr int kPieces = kTile.warp_m() / 8;
+  static constexpr int kApart = 8 * kTile.warps_n;  ///< columns from a fragment to the next
   static_assert(kTile.threads() / 32 * 8 * kPitch * 4 <= kTile.ring_bytes(),
                 "The pieces of all warps fit into the ring, which is free during the epilogue.");
 
@@ -42,7 +43,7 @@ class Epilogue {
     const int warp = static_cast<int>(threadIdx.x) / 32;
     room_ = memory + static_cast<std::uint32_t>(warp * 8 * kPitch * 4);
     row0_ = row0 + warp / kTile.warps_n * kTile.warp_m();
-    col0_ = col0 + warp % kTile.warps_n * kTile.warp_n();
+    col0_ = col0 + warp % kTile.warps_n * 8;
   }
 
   /// sums = C.
@@ -88,7 +89,9 @@ class Epilogue {
       each_row(sums, 4, lane_ % 4 * 2, [](char* to, int cols, const float* x, const float* y) {
         const float run[4] = {canonical(x[0]), canonical(x[1]), canonical(y[0]), canonical(y[1])};
         if (cols > 0) ptx::st_global_v2_u32(to, bits_of(run[0]), bits_of(run[1]));
-        if (cols > 8) ptx::st_global_v2_u32(to + 32, bits_of(run[2]), bits_of(run[3]));
+        if (cols > kApart) {
+          ptx::st_global_v2_u32(to + 4 * kApart, bits_of(run[2]), bits_of(run[3]));
+        }
       });
       return;
     }
@@ -96,7 +99,7 @@ class Epilogue {
     const auto pack = [&](const float* v) {
       return bf16 ? ptx::cvt_rn_bf16x2_f32(v[1], v[0]) : ptx::cvt_rn_f16x2_f32(v[1], v[0]);
     };
-    each_row(sums, 2, lane_ / 2 % 2 * 4 + (odd ? 8 : 0),
+    each_row(sums, 2, lane_ / 2 % 2 * 4 + (odd ? kApart : 0),
              [&](char* to, int cols, const float* x, const float* y) {
                const std::uint32_t one = pack(x), two = pack(y);
                const std::uint32_t got = __shfl_xor_sync(0xffffffffU, odd ? one : two, 1);
@@ -117,14 +120,14 @@ class Epilogue {
       return count < most ? static_cast<int>(count) : most;
     };
     const std::int64_t row = row0_ + lane_ / 4, col = col0_ + first;
-    const int rows = at_most(g_.m - row, kTile.warp_m()), cols = at_most(end_ - col, kCols);
+    const int rows = at_most(g_.m - row, kTile.warp_m()), cols = at_most(end_ - col, kTile.n);
     char* to = static_cast<char*>(g_.d) + (row * g_.ds.row + col) * bytes;
 #pragma unroll
     for (int half = 0; half < kPieces; ++half) {
 #pragma unroll
       for (int j = 0; j < kCols / 8; j += 2) {
-        const int left = half * 8 < rows ? cols - j * 8 : 0;
-        fn(to + j * 8 * bytes, left, sums[half / 2][j] + half % 2 * 2,
+        const int left = half * 8 < rows ? cols - j * kApart : 0;
+        fn(to + j * kApart * bytes, left, sums[half / 2][j] + half % 2 * 2,
            sums[half / 2][j + 1] + half % 2 * 2);
       }
       to += 8 * g_.ds.row * bytes;
@@ -140,7 +143,8 @@ class Epilogue {
       const int r = down ? e % 8 : e / kCols;
       const int c = down ? e / 8 : e % kCols;
       const std::int64_t row = row0_ + piece * 8 + r;
-      if (row < g_.m && col0_ + c < end_) fn(place(r, c), row, col0_ + c);
+      const std::int64_t col = col0_ + c / 8 * kApart + c % 8;
+      if (row < g_.m && col < end_) fn(place(r, c), row, col);
     }
   }
   /// Calls fn(two neighbouring accumulators, their shared address) for this thread's of a piece.

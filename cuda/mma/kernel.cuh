@@ -3,12 +3,15 @@
 
 #pragma once
 
+#include <type_traits>
 #include <utility>
 
+#include "cuda/mma/corner.cuh"
 #include "cuda/mma/epilogue.cuh"
 #include "cuda/mma/leaves.cuh"
 #include "cuda/mma/loader.cuh"
 #include "cuda/mma/multiply.cuh"
+#include "cuda/mma/whole.cuh"
 #include "cuda/sm90/ptx/control.cuh"
 
 // The kernel of every NVIDIA GPU since compute capability 8.0: cp.async, ldmatrix and mma.sync, no
@@ -26,29 +29,13 @@
 // The barrier is amid the products of a stage, when all of its fragments are on their way to
 // registers, and copies begin among the products.
 //
+// Chains of small tiles have a loop and a ring of their own (whole.cuh).
+//
 // The ring goes on over the ends of leaves and of tiles. Nothing in this folder includes a test:
 // the functions of ptx/ may be replaced by those of a host, which then runs this code
 // (tests/cuda/mma).
 
 namespace detgemm::cuda::mma {
-
-/// Where a tile is in D. Stripes of `band` columns of tiles, so that tiles that run together share
-/// what L2 holds.
-template <class Shape>
-struct Corner {
-  std::int64_t row, col, end;  ///< columns [col, end)
-
-  __device__ __forceinline__ Corner(const Params& p, std::int64_t tile) {
-    const std::int64_t stripe = tile / (p.band * p.tiles_m);
-    const std::int64_t first = stripe * p.band;
-    const std::int64_t width = p.tiles_n - first < p.band ? p.tiles_n - first : p.band;
-    const std::int64_t inside = tile - first * p.tiles_m;
-    const std::int64_t down = inside / width;
-    row = down * Shape::tile.m;
-    col = (first + inside - down * width) * p.pitch;
-    end = p.g.n - col < p.pitch ? p.g.n : col + p.pitch;
-  }
-};
 
 /// Loads and multiplies the blocks of k of a CTA's tiles, one tile after the other. The ring goes
 /// on over their ends (Params::goes_on): while sums of one are stored, blocks of the next are
@@ -79,10 +66,24 @@ class Pipeline {
   template <class EndLeaf>
   __device__ __forceinline__ void run(std::int64_t tile, Accumulators& acc, EndLeaf&& end_leaf) {
     if (!filled_) fill(tile);
+    const int blocks = static_cast<int>(p_.pitch + 7) / 8;
+    run_used<Multiply::kAcross>((blocks + kTile.warps_n - 1) / kTile.warps_n, acc, end_leaf);
+  }
+
+ private:
+  /// Multiplies as many fragments of columns as count: at least half of those of a tile.
+  template <int kUsed, class EndLeaf>
+  __device__ __forceinline__ void run_used(int used, Accumulators& acc, EndLeaf& end_leaf) {
+    if constexpr (!kLeaves && kAlong && kUsed > Multiply::kAcross / 2 && kUsed > 1) {
+      if (used < kUsed) {
+        run_used<kUsed - 1>(used, acc, end_leaf);
+        return;
+      }
+    }
 #pragma unroll 1
     for (Cursor<kLeaves> at(p_); !at.done(); at.advance(p_, kTile.k)) {
       begin_load();
-      multiply_.run(
+      multiply_.template run<kUsed>(
           stage_, acc, [&](int i) { load_slot(i); }, [&] { return next_stage(); });
       end_load();
       if constexpr (kLeaves) {
@@ -90,8 +91,6 @@ class Pipeline {
       }
     }
   }
-
- private:
   /// Fills the ring, and reads the first fragments.
   __device__ __forceinline__ void fill(std::int64_t tile) {
     tile_ = tile;
@@ -187,7 +186,8 @@ __device__ __forceinline__ void compute_tiles(const Params& p, std::uint32_t mem
 #pragma unroll
     for (int i = 0; i < Shape::tile.accumulators(); ++i) (&sums[0][0][0])[i] = 0.0F;
   };
-  using Work = Pipeline<T, Shape, kLeaves, kAlong>;
+  using Work = std::conditional_t<!kLeaves && kAlong && Shape::tile.is_small(),
+                                  WholePipeline<T, Shape>, Pipeline<T, Shape, kLeaves, kAlong>>;
   Work work(p, memory);
 #pragma unroll 1
   for (std::int64_t tile = blockIdx.x; tile < p.tiles_m * p.tiles_n; tile += gridDim.x) {

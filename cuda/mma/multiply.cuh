@@ -43,7 +43,9 @@ struct Multiplier {
   ///   along k    lines are rows of the stage: the next 16 lines are rows below, the next step is
   ///              two chunks to the right, which the swizzle makes an exclusive or
   ///   across k   the other way round
-  template <int kLines>
+  ///
+  /// Lines in blocks of 8 are kApart blocks from one to the next of a warp.
+  template <int kLines, int kApart>
   struct Place {
     static constexpr int kWidth = kTile.k / 8;   // chunks per row, along k
     static constexpr int kDownRow = kLines / 8;  // across k
@@ -54,25 +56,28 @@ struct Multiplier {
     __device__ __forceinline__ Place(bool is_across, int first, int line_half, int k_half)
         : across(!kAlong && is_across) {
       const int row = static_cast<int>(threadIdx.x) % 8;
-      const int chunk = across ? swizzled(k_half * 8 + row, first / 8 + line_half, kDownRow)
-                               : swizzled(first + line_half * 8 + row, k_half, kWidth);
+      const int chunk = across
+                            ? swizzled(k_half * 8 + row, first / 8 + line_half * kApart, kDownRow)
+                            : swizzled(first + line_half * 8 * kApart + row, k_half, kWidth);
       base = static_cast<std::uint32_t>(chunk) * 16;
     }
     /// Reads the fragments of all lines for a step of 16 products. One branch for all of them: an
     /// instruction under a predicate would wait for the one before that has the same registers.
-    template <int kCount>
+    template <int kUsed, int kCount>
     __device__ __forceinline__ void load(std::uint32_t stage, int step,
                                          std::uint32_t (&f)[kCount][4]) const {
       const std::uint32_t from = stage + base;
       if (!kAlong && across) {
 #pragma unroll
-        for (int i = 0; i < kCount; ++i) {
-          ptx::ldmatrix_x4<true>(f[i], (from ^ part(i)) + down(step * kDownRow));
+        for (int i = 0; i < kUsed; ++i) {
+          ptx::ldmatrix_x4<true>(f[i], (from ^ part(i * kApart)) + down(step * kDownRow));
         }
       } else {
 #pragma unroll
-        for (int i = 0; i < kCount; ++i) {
-          ptx::ldmatrix_x4<false>(f[i], (from ^ part(step)) + down(i * kWidth));
+        for (int i = 0; i < kUsed; ++i) {
+          const std::uint32_t at =
+              kTile.is_small() ? stage + (base ^ part(step)) : from ^ part(step);
+          ptx::ldmatrix_x4<false>(f[i], at + down(i * kApart * kWidth));
         }
       }
     }
@@ -86,8 +91,8 @@ struct Multiplier {
     }
   };
 
-  Place<kTile.m> a;
-  Place<kTile.n> b;
+  Place<kTile.m, 1> a;
+  Place<kTile.n, kTile.warps_n> b;
 
   __device__ __forceinline__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
   __device__ __forceinline__ static int warp() { return static_cast<int>(threadIdx.x) / 32; }
@@ -95,21 +100,26 @@ struct Multiplier {
   // Matrices 0 to 3 of ldmatrix: of A lines first, then k; of B k first, then lines.
   __device__ __forceinline__ Multiplier(bool a_across, bool b_across)
       : a(a_across, warp() / kTile.warps_n * kTile.warp_m(), lane() / 8 % 2, lane() / 16),
-        b(b_across, warp() % kTile.warps_n * kTile.warp_n(), lane() / 16, lane() / 8 % 2) {}
+        b(b_across, warp() % kTile.warps_n * 8, lane() / 16, lane() / 8 % 2) {}
 
+  /// kUsed: fragments of 8 columns that a warp multiplies. Where tiles are fewer columns apart than
+  /// they are wide, each warp has its share of those that count:
+  ///
+  ///   128 columns, 72 of them used, two warps:   0 1 0 1 0 1 0 1 0 - - - - - - -
+  template <int kUsed>
   __device__ __forceinline__ void load(std::uint32_t stage, int step, Fragments& f) const {
-    a.load(stage, step, f.a);
-    b.load(stage + 2 * kTile.k * kTile.m, step, f.b);
+    a.template load<kDown>(stage, step, f.a);
+    b.template load<(kUsed + 1) / 2>(stage + 2 * kTile.k * kTile.m, step, f.b);
   }
 
   /// Fragments [kFrom, kTo) of 16 rows; a slot follows each.
-  template <int kFrom, int kTo, class Slot>
+  template <int kUsed, int kFrom, int kTo, class Slot>
   static __device__ __forceinline__ void multiply(const Fragments& f, Accumulators& acc, int step,
                                                   Slot&& slot) {
 #pragma unroll
     for (int i = kFrom; i < kTo; ++i) {
 #pragma unroll
-      for (int j = 0; j < kAcross; ++j) {
+      for (int j = 0; j < kUsed; ++j) {
         const std::uint32_t columns[2] = {f.b[j / 2][j % 2 * 2], f.b[j / 2][j % 2 * 2 + 1]};
         if constexpr (T == DType::tf32) {
           ptx::mma_m16n8k8_tf32(acc[i][j], f.a[i], columns);
@@ -124,12 +134,22 @@ struct Multiplier {
   /// Places among the products of a stage where a copy may begin: slot(0), slot(1), ... A burst of
   /// copies would keep the loads of fragments waiting behind it.
   static constexpr int kSlots = kSteps * kDown;
+  /// WholePipeline: the copies of a stage begin at slot kNext of one run and end before it in the
+  /// next one. They are among the products of every second step: ptxas puts three idle instructions
+  /// before a copy that follows a load of fragments.
+  static constexpr int kNext = (kSteps - kAhead) * kDown + kDown / 2;
+  static constexpr int slot_of(int piece, int pieces) {
+    constexpr int kGroups = (kSteps + 1) / 2;
+    constexpr int kFirst = (kNext + kDown - 1) / kDown * kDown;
+    const int place = piece * kGroups * kDown / pieces;
+    return (kFirst + place / kDown * 2 * kDown + place % kDown) % kSlots;
+  }
 
   /// Multiplies a stage, kAhead steps behind the fragments. `next()` is called when all fragments
   /// of the stage are on their way: it returns the stage behind this one, which is there then.
   ///
   ///   load 1, multiply 0 | load 2, multiply 1 | .. | half of the last, next, load its 0, the rest
-  template <class Slot, class Next>
+  template <int kUsed = kAcross, class Slot, class Next>
   __device__ __forceinline__ void run(std::uint32_t stage, Accumulators& acc, Slot&& slot,
                                       Next&& next) {
 #pragma unroll
@@ -137,20 +157,20 @@ struct Multiplier {
       Fragments& now = f_[step % kSets];
       Fragments& later = f_[(step + kAhead) % kSets];
       if (step + kAhead == kSteps) {
-        multiply<0, kDown / 2>(now, acc, step, slot);
+        multiply<kUsed, 0, kDown / 2>(now, acc, step, slot);
         stage = next();
-        load(stage, 0, later);
-        multiply<kDown / 2, kDown>(now, acc, step, slot);
+        load<kUsed>(stage, 0, later);
+        multiply<kUsed, kDown / 2, kDown>(now, acc, step, slot);
       } else {
-        load(stage, (step + kAhead) % kSteps, later);
-        multiply<0, kDown>(now, acc, step, slot);
+        load<kUsed>(stage, (step + kAhead) % kSteps, later);
+        multiply<kUsed, 0, kDown>(now, acc, step, slot);
       }
     }
   }
   /// The fragments with which run() begins.
   __device__ __forceinline__ void begin(std::uint32_t stage) {
 #pragma unroll
-    for (int step = 0; step < kAhead; ++step) load(stage, step, f_[step]);
+    for (int step = 0; step < kAhead; ++step) load<kAcross>(stage, step, f_[step]);
   }
 
  private:

@@ -28,6 +28,8 @@ struct Tile {
   /// products; others are for 16-bit operands that run along k at multiples of 16 bytes.
   bool general;
 
+  /// Chains of operands along k run in WholePipeline.
+  constexpr bool is_small() const { return m <= 32 || k == 128; }
   constexpr int threads() const { return 32 * warps_m * warps_n; }
   constexpr int warp_m() const { return m / warps_m; }
   constexpr int warp_n() const { return n / warps_n; }

@@ -106,8 +106,8 @@ constexpr Operator kOperators[] = {
     {"linear_log_prob",
      "linear_log_prob(Tensor x, Tensor weight, Tensor targets, Tensor? scale, Tensor? bias, "
      "Tensor? main_grad, Tensor? bias_main_grad, str forward, str dgrad, str wgrad, int valid, "
-     "bool entropy, bool keep_logits, bool zero_gradient, float alpha=1.0) -> "
-     "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+     "bool entropy, bool keep_logits, bool zero_gradient, float alpha=1.0, "
+     "int stripe_bytes=268435456) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
      linear_log_prob},
     {"linear_log_prob_backward",
      "linear_log_prob_backward(Tensor? dlogp, Tensor? dlse, Tensor? dentropy, Tensor x, "

@@ -4,7 +4,8 @@
 // Both passes of a linear layer with log-probabilities, each in one operator: for few tokens the
 // host's calls would take longer than the kernels.
 //
-//   forward    logits that are kept: Z = X W^T, then its rows; else the kernel of a whole layer
+//   forward    logits that are kept: Z = X W^T, then its rows; else the kernel of a whole layer, or
+//              Z of some rows at a time, whichever is faster
 //   backward   for each stripe of columns:  Z (kept, or again) -> G, in bf16
 //              dX = dX + G W_c in fp32, rounded with the last stripe;  dW_c = G^T X, or continued
 //
@@ -118,13 +119,47 @@ Tensor rows_of_16(std::int64_t rows, std::int64_t columns, detgemm_dtype_t type,
 }
 
 /// Z of the columns from `first` on, into `out`.
-Tensor logits_of(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                 const std::string& contract, double alpha, std::int64_t first, std::int64_t count,
-                 Tensor out) {
-  const Tensor part = part_of("weight", weight, 0, first, count);
-  const Tensor addend = bias ? part_of("bias", bias, 0, first, count) : Tensor();
-  return multiply(product(contract, alpha), x, part, {}, addend, std::move(out),
-                  {.rows_of_b = true});
+void logits_of(const Tensor& x, const Tensor& weight, const Tensor& bias,
+               const std::string& contract, double alpha, std::int64_t first, std::int64_t count,
+               const Tensor& out) {
+  const auto columns = [&](std::int64_t from, std::int64_t many) {
+    const Tensor part = part_of("weight", weight, 0, first + from, many);
+    const Tensor addend = bias ? part_of("bias", bias, 0, first + from, many) : Tensor();
+    multiply(product(contract, alpha), x, part, {}, addend, part_of("logits", out, 1, from, many),
+             {.rows_of_b = true});
+  };
+  // Rows of whole 16 bytes are stored by TMA: up to a quarter faster, and a few columns more in a
+  // product of their own take microseconds (docs/log/log-prob.md).
+  constexpr std::int64_t kFewRows = 64;
+  const std::int64_t rest = describe(x, "x").sizes[0] > kFewRows && count > 8 ? count % 8 : 0;
+  columns(0, count - rest);
+  if (rest > 0) columns(count - rest, rest);
+}
+
+/// Rows whose logits exist at a time, in at most so many bytes, where a forward pass keeps none. 0:
+/// they are never stored, in the kernel of a whole layer. A choice of time: the bits are the same.
+///
+///   a whole layer   tokens by 128, or 192 of them; the sums after each tile of products
+///   stored          tokens by 8; then a kernel of rows reads the logits
+///
+/// Times are per logit, in those of a product per number along H (docs/log/log-prob.md).
+std::int64_t stored_rows(std::int64_t t, std::int64_t h, std::int64_t columns,
+                         detgemm_dtype_t logits, std::int64_t bytes) {
+  constexpr std::int64_t kTile = 128;
+  constexpr double kSum = 240, kRead = 300, kReadStart = 5000;
+  const std::int64_t size = logits == DETGEMM_FP32 ? 4 : 2;
+  const std::int64_t fit = bytes / (size * std::max<std::int64_t>(padded(columns), 1));
+  const auto tiles = [](std::int64_t rows) { return (rows + kTile - 1) / kTile; };
+  const bool by_192 = t > 160 && t <= 192;
+  if (t <= kTile || by_192 || fit < kTile) return 0;
+  const auto rows = static_cast<double>(t), along = static_cast<double>(h);
+  const double fused = static_cast<double>(tiles(t) * kTile) * (along + kSum);
+  const double stored = rows * (along + kRead * static_cast<double>(size) / 2) + kReadStart;
+  if (fused <= stored) return 0;
+  if (t <= fit) return t;
+  const std::int64_t at_once = fit / kTile;  // tiles; turns are of about the same size
+  const std::int64_t turns = (tiles(t) + at_once - 1) / at_once;
+  return (tiles(t) + turns - 1) / turns * kTile;
 }
 
 /// What the backward pass of a layer reads, and what it computes.
@@ -209,9 +244,13 @@ class Gradients {
 
  private:
   void stripe(std::int64_t first, std::int64_t count) {
-    Tensor z = keeps_ ? part_of("kept", c_.kept, 1, first, count)
-                      : logits_of(c_.x, c_.weight, c_.bias, c_.forward, c_.alpha, first, count,
-                                  rows_of_16(x_.sizes[0], count, logits_, x_.place));
+    Tensor z;
+    if (keeps_) {
+      z = part_of("kept", c_.kept, 1, first, count);
+    } else {
+      z = rows_of_16(x_.sizes[0], count, logits_, x_.place);
+      logits_of(c_.x, c_.weight, c_.bias, c_.forward, c_.alpha, first, count, z);
+    }
     Tensor g;
     if (c_.of_bias) {  // alpha is the product's alone
       g = gradient(z, first, count, 1.0, false);
@@ -299,20 +338,29 @@ void linear_log_prob(StableIValue* stack, std::uint64_t, std::uint64_t) {
   const bool entropy = from.boolean(), keeps = from.boolean();
   from.boolean();  // zero_gradient
   const double alpha = from.real();
+  const std::int64_t stripe_bytes = from.integer();
   check_dimensions("x", x, 2);
   check_lines({{"weight", weight, "rows"}, {"bias", bias, "elements", 1}}, valid);
   const Description rows = describe(x, "x");
-  const std::int64_t shape[] = {rows.sizes[0], keeps ? padded(valid) : 0};
-  Tensor kept = empty(shape, parsed(forward).contract.output, rows.place);
-  RowResults results;
-  if (keeps) {
-    logits_of(x, weight, bias, forward, alpha, 0, valid, part_of("kept", kept, 1, 0, valid));
-    results = log_probs_of_logits(kept, targets, "targets", scale, valid, entropy);
-  } else {
-    results = log_probs_of_layer({x, weight, targets, scale, bias, forward, valid, entropy, alpha});
+  const std::int64_t t = rows.sizes[0];
+  const detgemm_dtype_t type = parsed(forward).contract.output;
+  RowResults results = row_results(t, t, entropy, rows.place);
+  const std::int64_t step = keeps ? t : stored_rows(t, rows.sizes[1], valid, type, stripe_bytes);
+  const std::int64_t shape[] = {step, step > 0 || keeps ? padded(valid) : 0};
+  Tensor stored = empty(shape, type, rows.place);
+  if (step == 0) {
+    log_probs_of_layer({x, weight, targets, scale, bias, forward, valid, entropy, alpha}, results);
+  }
+  for (std::int64_t first = 0; first < t && step > 0; first += step) {
+    const std::int64_t count = std::min(step, t - first);
+    const Tensor z = part_of("logits", stored, 0, 0, count);
+    logits_of(part_of("x", x, 0, first, count), weight, bias, forward, alpha, 0, valid,
+              part_of("logits", z, 1, 0, valid));
+    log_probs_of_rows(z, targets, scale, valid, results, first);
   }
   for (std::size_t i = 0; i < results.size(); ++i) give(stack, std::move(results[i]), i);
-  give(stack, std::move(kept), results.size());
+  const std::int64_t none[] = {t, 0};
+  give(stack, keeps ? std::move(stored) : empty(none, type, rows.place), results.size());
 }
 
 void linear_log_prob_backward(StableIValue* stack, std::uint64_t, std::uint64_t) {

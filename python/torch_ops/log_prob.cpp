@@ -75,7 +75,7 @@ const detgemm_log_prob_plan_t* plan_of(const LayerKey& key) {
 
 }  // namespace
 
-RowResults log_probs_of_layer(const Layer& call) {
+void log_probs_of_layer(const Layer& call, const RowResults& to) {
   const MatrixOf x(call.x, "x", Copies::allowed);
   const MatrixOf weight(call.weight, "weight", Copies::allowed);
   const Place place = x.description().place;
@@ -116,12 +116,6 @@ RowResults log_probs_of_layer(const Layer& call) {
     refuse(detgemm_last_error());
   }
   const Workspace workspace(bytes, place);
-  const std::int64_t t[] = {x.rows()};
-  const std::int64_t none[] = {0};
-  RowResults results;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    results[i] = empty(i == 2 && !call.entropy ? none : t, DETGEMM_FP32, place);
-  }
   detgemm_log_prob_rows_t rows{};
   detgemm_log_prob_rows_init(&rows, sizeof rows);
   rows.targets = targets.data();
@@ -129,18 +123,17 @@ RowResults log_probs_of_layer(const Layer& call) {
   if (scale) rows.scale = static_cast<const float*>(scale->vector().data);
   detgemm_log_prob_outputs_t out{};
   detgemm_log_prob_outputs_init(&out, sizeof out);
-  out.logp = static_cast<float*>(data_of(results[0]));
-  out.lse = static_cast<float*>(data_of(results[1]));
-  if (call.entropy) out.entropy = static_cast<float*>(data_of(results[2]));
-  out.target_logit = static_cast<float*>(data_of(results[3]));
-  out.saved_k = static_cast<std::int32_t*>(data_of(results[4]));
-  out.saved_r = static_cast<float*>(data_of(results[5]));
+  out.logp = static_cast<float*>(data_of(to[0]));
+  out.lse = static_cast<float*>(data_of(to[1]));
+  if (call.entropy) out.entropy = static_cast<float*>(data_of(to[2]));
+  out.target_logit = static_cast<float*>(data_of(to[3]));
+  out.saved_k = static_cast<std::int32_t*>(data_of(to[4]));
+  out.saved_r = static_cast<float*>(data_of(to[5]));
   if (detgemm_linear_log_prob(plan, &stream.stream(), &x.input(), &weight.input(),
                               bias ? &bias->vector() : nullptr, &rows, &out, workspace.data(),
                               workspace.bytes()) != DETGEMM_OK) {
     refuse(detgemm_last_error());
   }
-  return results;
 }
 
 void layer_log_probs(StableIValue* stack, std::uint64_t, std::uint64_t) {
@@ -151,8 +144,10 @@ void layer_log_probs(StableIValue* stack, std::uint64_t, std::uint64_t) {
   const std::int64_t valid = from.integer();
   const bool entropy = from.boolean();
   const double alpha = from.real();
-  RowResults results =
-      log_probs_of_layer({x, weight, targets, scale, bias, contract, valid, entropy, alpha});
+  const Description d = describe(x, "x");
+  const std::int64_t rows = d.sizes.empty() ? 0 : d.sizes[0];
+  RowResults results = row_results(rows, rows, entropy, d.place);
+  log_probs_of_layer({x, weight, targets, scale, bias, contract, valid, entropy, alpha}, results);
   for (std::size_t i = 0; i < results.size(); ++i) give(stack, std::move(results[i]), i);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "python/torch_ops/stack.hpp"
+#include "python/torch_ops/views.hpp"
 
 /// Log-probabilities of tokens, as operators share them.
 namespace detgemm::torch_ops {
@@ -15,6 +16,8 @@ namespace detgemm::torch_ops {
 /// Per row, in fp32: logp, lse, entropy (without elements where it was not requested), logits of
 /// the ids, K as words, R.
 using RowResults = std::array<Tensor, 6>;
+/// Arrays for the results of so many rows, which have `ids` ids together.
+RowResults row_results(std::int64_t rows, std::int64_t ids, bool entropy, const Place& place);
 
 /// A linear layer whose logits are not stored, and the ids of its rows.
 struct Layer {
@@ -24,11 +27,12 @@ struct Layer {
   bool entropy;
   double alpha;
 };
-RowResults log_probs_of_layer(const Layer& layer);
+void log_probs_of_layer(const Layer& layer, const RowResults& to);
 
-/// Stored logits, T x at least `valid`, and one id or several per row; sentences call them `name`.
-RowResults log_probs_of_logits(const Tensor& logits, const Tensor& ids, const char* name,
-                               const Tensor& scale, std::int64_t valid, bool entropy);
+/// The same of stored logits, rows x at least `valid`. Targets, scale and `to` may have more rows:
+/// these are then the ones from `first` on. There is an entropy where `to` has elements for it.
+void log_probs_of_rows(const Tensor& logits, const Tensor& targets, const Tensor& scale,
+                       std::int64_t valid, const RowResults& to, std::int64_t first = 0);
 
 /// Columns of G, the gradient of t rows of logits, that exist at a time in the backward pass: as
 /// many as `bytes` hold, in whole leaves of dX's contract, and all `columns` under a tree.

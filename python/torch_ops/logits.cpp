@@ -46,17 +46,18 @@ class RowVector {
   std::optional<VectorOf> vector_;
 };
 
-/// Logits, the ids of their rows and the scales.
+/// Logits, the ids of their rows and the scales. Ids and scales may be those of more rows, `all` of
+/// them, among which `skip` finds these.
 struct LogitRows {
   LogitRows(const Tensor& tensor, const Tensor& tokens, const char* name, const Tensor& factors,
-            Copies copies)
+            Copies copies, std::int64_t all = -1)
       : logits(tensor, "logits", copies),
         place(logits.description().place),
         ids(tokens, name),
-        scale(factors, "scale", logits.rows(), place) {
+        scale(factors, "scale", all < 0 ? logits.rows() : all, place) {
     check_host(place);
     check_same_place(ids.place(), name, place, "logits");
-    const std::int64_t t = logits.rows();
+    const std::int64_t t = all < 0 ? logits.rows() : all;
     const std::int64_t per_row = t == 0 ? 1 : ids.count() / t;
     if (ids.count() != per_row * t) {
       refuse(std::string(name) + " has " + std::to_string(ids.count()) +
@@ -70,6 +71,14 @@ struct LogitRows {
     rows.scale = scale.data();
   }
 
+  /// The logits are those of rows from `first` on.
+  void skip(std::int64_t first) {
+    const std::int64_t size = ids.type() == DETGEMM_I32 ? 4 : 8;
+    if (first == 0) return;
+    rows.targets = static_cast<const char*>(ids.data()) + first * rows.per_row * size;
+    if (rows.scale != nullptr) rows.scale += first;
+  }
+
   MatrixOf logits;
   Place place;
   OffsetsOf ids;
@@ -77,31 +86,49 @@ struct LogitRows {
   detgemm_log_prob_rows_t rows{};
 };
 
-}  // namespace
-
-RowResults log_probs_of_logits(const Tensor& logits, const Tensor& ids, const char* name,
-                               const Tensor& scale, std::int64_t valid, bool entropy) {
-  const LogitRows in(logits, ids, name, scale, Copies::allowed);
+/// Results of these rows, which are those from `first` on of `to`.
+void find_log_probs(const LogitRows& in, std::int64_t valid, const RowResults& to,
+                    std::int64_t first) {
   const CurrentStream stream(in.place);
   std::size_t bytes = 0;
   done(detgemm_log_prob_workspace_size(in.logits.rows(), valid, &bytes));
   const Workspace workspace(bytes, in.place);
-  const std::int64_t t[] = {in.logits.rows()}, none[] = {0}, all[] = {in.ids.count()};
-  RowResults results;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    results[i] = empty(i == 2 && !entropy ? none : i % 3 == 0 ? all : t, DETGEMM_FP32, in.place);
-  }
   detgemm_log_prob_outputs_t out{};
   detgemm_log_prob_outputs_init(&out, sizeof out);
-  out.logp = static_cast<float*>(data_of(results[0]));
-  out.lse = static_cast<float*>(data_of(results[1]));
-  if (entropy) out.entropy = static_cast<float*>(data_of(results[2]));
-  out.target_logit = static_cast<float*>(data_of(results[3]));
-  out.saved_k = static_cast<std::int32_t*>(data_of(results[4]));
-  out.saved_r = static_cast<float*>(data_of(results[5]));
+  const auto at = [&](std::size_t i, std::int64_t per_row) {
+    return static_cast<float*>(data_of(to[i])) + first * per_row;
+  };
+  out.logp = at(0, in.rows.per_row);
+  out.lse = at(1, 1);
+  if (describe(to[2], "entropy").sizes[0] > 0) out.entropy = at(2, 1);
+  out.target_logit = at(3, in.rows.per_row);
+  out.saved_k = reinterpret_cast<std::int32_t*>(at(4, 1));
+  out.saved_r = at(5, 1);
   done(detgemm_log_prob_of_logits(backend_of_rows(in.place), &stream.stream(), &in.logits.input(),
                                   valid, &in.rows, &out, workspace.data(), workspace.bytes()));
+}
+
+}  // namespace
+
+RowResults row_results(std::int64_t rows, std::int64_t ids, bool entropy, const Place& place) {
+  const std::int64_t all[] = {ids}, t[] = {rows}, none[] = {0};
+  RowResults results;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i] = empty(i == 2 && !entropy ? none : i % 3 == 0 ? all : t, DETGEMM_FP32, place);
+  }
   return results;
+}
+
+void log_probs_of_rows(const Tensor& logits, const Tensor& targets, const Tensor& scale,
+                       std::int64_t valid, const RowResults& to, std::int64_t first) {
+  const std::int64_t t = describe(to[1], "lse").sizes[0];
+  LogitRows in(logits, targets, "targets", scale, Copies::allowed, t);
+  if (in.ids.count() != t) {
+    refuse("targets has " + std::to_string(in.ids.count()) +
+           " elements: it must have one for each of the " + std::to_string(t) + " rows of x");
+  }
+  in.skip(first);
+  find_log_probs(in, valid, to, first);
 }
 
 void logits_log_probs(StableIValue* stack, std::uint64_t, std::uint64_t) {
@@ -109,7 +136,9 @@ void logits_log_probs(StableIValue* stack, std::uint64_t, std::uint64_t) {
   const Tensor logits = from.tensor(), ids = from.tensor(), scale = from.optional_tensor();
   const std::int64_t valid = from.integer();
   const bool entropy = from.boolean();
-  RowResults results = log_probs_of_logits(logits, ids, "ids", scale, valid, entropy);
+  const LogitRows in(logits, ids, "ids", scale, Copies::allowed);
+  RowResults results = row_results(in.logits.rows(), in.ids.count(), entropy, in.place);
+  find_log_probs(in, valid, results, 0);
   for (std::size_t i = 0; i < results.size(); ++i) give(stack, std::move(results[i]), i);
 }
 

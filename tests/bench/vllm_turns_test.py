@@ -19,7 +19,7 @@ EQUAL, UNEQUAL, NOTHING = ({"equal": equal, "compared": compared} for equal, com
 
 
 class Turns(unittest.TestCase):
-    def status(self, cases, stops=None, **answers):
+    def status(self, cases, stops=None, more=(), **answers):
         """The exit status where an engine's facts, and then its answer to each case, are these; None: it is dead. An exception: it
         cannot be started."""
         class Engine:
@@ -39,7 +39,7 @@ class Turns(unittest.TestCase):
                     stops.append(self.name)
 
         with mock.patch.object(vllm_turns, "Engine", Engine), mock.patch("signal.signal"), \
-                mock.patch.object(sys, "argv", ["vllm_turns.py", "model", "--engines", " ".join(answers), "--cases", cases]), \
+                mock.patch.object(sys, "argv", ["vllm_turns.py", "model", "--engines", " ".join(answers), "--cases", cases, *more]), \
                 contextlib.redirect_stdout(io.StringIO()), self.assertRaises(SystemExit) as ended:
             vllm_turns.main()
         return ended.exception.code
@@ -59,6 +59,20 @@ class Turns(unittest.TestCase):
         self.assertEqual(self.status("1,7", detgemm=[{"a": 1}, "times"]), 0)
         self.assertEqual(self.status("1", detgemm=[{"a": 1}, None]), 1)
         self.assertEqual(self.status("1,7", detgemm=[{"a": 1}, [1.0], [1.0] * 3, [1.0] * 3, None]), 1)  # dies in the second case
+
+    def test_the_last_seconds_are_reserved(self):
+        with mock.patch.object(vllm_turns, "timed", side_effect=AssertionError):
+            self.assertEqual(self.status("1,p1", detgemm=[{"a": 1}, {}], more=["--seconds", "5", "--reserve", "9"]), 1)
+
+    def test_threads_stay_on_chosen_processors(self):
+        mine = os.sched_getaffinity(0)
+        try:
+            vllm_turns.stay([min(mine)])
+            self.assertEqual({frozenset(os.sched_getaffinity(int(each))) for each in os.listdir("/proc/self/task")}, {frozenset([min(mine)])})
+        finally:
+            vllm_turns.stay(mine)
+        vllm_turns.stay([])
+        self.assertEqual(os.sched_getaffinity(0), mine)
 
     def test_an_engine_that_did_not_start(self):
         self.assertEqual(self.status("1", detgemm=[{"a": 1}, "times"], stock=[None]), 1)

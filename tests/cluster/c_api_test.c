@@ -153,6 +153,7 @@ static void tree_sum(const detgemm_communicator_t* ranks, const detgemm_gemm_spe
   detgemm_operands_t operands;
   size_t count = 0, i, bytes = 0;
   void* scratch;
+  void* place = &to;
   OK(detgemm_tree_sum_create(ranks, skeleton_for_c(), spec, NULL, &sum));
   OK(detgemm_cluster_plan_node_count(sum, &count));
   CHECK(count <= 4);
@@ -189,6 +190,11 @@ static void tree_sum(const detgemm_communicator_t* ranks, const detgemm_gemm_spe
   CHECK(memcmp(d, one, sizeof d) == 0);
   REFUSED(detgemm_tree_sum_run(sum, NULL, M, list, count + 1, &operands, scratch, bytes, NULL),
           "count is ");
+  OK(detgemm_tree_sum_place(sum, M, 0, &place));
+  CHECK(place == NULL); /* there are no windows */
+  REFUSED(detgemm_tree_sum_place(sum, -1, 0, &place), "m is -1");
+  REFUSED(detgemm_tree_sum_place(sum, M, count, &place), "node is ");
+  REFUSED(detgemm_tree_sum_place(sum, M, 0, NULL), "place is null");
   operands.a = operands.b = &views[0];
   REFUSED(detgemm_cluster_plan_run(sum, NULL, M, &operands, scratch, bytes, NULL),
           "plan is a sum of roots: it runs by detgemm_tree_sum_run");

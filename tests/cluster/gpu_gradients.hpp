@@ -14,10 +14,11 @@ namespace detgemm::cluster {
 
 class GradientRun {
  public:
-  GradientRun(bench::Ranks& ranks, const Backend& backend, const bench::Nccl& nccl, void* comm)
+  GradientRun(bench::Ranks& ranks, const Backend& backend, const bench::Nccl& nccl, void* comm,
+              std::size_t window_bytes = std::size_t{512} << 20)
       : ranks_(ranks), backend_(backend), nccl_(nccl), comm_(comm), stream_(backend.device()) {
     Options options;
-    options.window_bytes = std::size_t{512} << 20;
+    options.window_bytes = window_bytes;
     options.window_backend = &backend;
     communicator_ = *Communicator::create(std::make_shared<AgreeingTransport>(ranks), options);
     if (!communicator_->has_windows()) throw std::runtime_error("there are no windows");
@@ -141,6 +142,9 @@ class GradientRun {
               std::to_string(time_calls(ranks_, device, stream_, times, call, mib > 256 ? 2 : 10));
     };
     const ConstMatrix mine = root(own, m);
+    if (void* const there = sum(Placement::rows, Algorithm::two_shot).place(m, 0)) {
+      times_in_place(time, there, mine, d);
+    }
     for (const Placement output : {Placement::rows, Placement::replicated}) {
       const bool in_rows = output == Placement::rows;
       Operands local;
@@ -163,6 +167,38 @@ class GradientRun {
     std::fflush(stdout);
     check(communicator_->health());
     for (void* const p : {own, rival, d}) device.release(p);
+  }
+
+  /// A gradient that is in the window: the first bits of a copy's sum, then times.
+  template <class Time>
+  void times_in_place(const Time& time, void* there, const ConstMatrix& copy, void* d) {
+    Device& device = backend_.device();
+    const std::int64_t m = copy.rows;
+    const auto plan = sum(Placement::rows, Algorithm::two_shot);
+    Operands local;
+    local.a = row_major(static_cast<const void*>(nullptr), m, 0, DType::bf16);
+    local.b = row_major(static_cast<const void*>(nullptr), 0, kColumns, DType::bf16);
+    local.d = row_major(d, rows(Placement::rows, m).size(), kColumns, DType::fp32);
+    const auto run = [&](const ConstMatrix& mine, Stream on) {
+      return plan.run(on, m, std::span(&mine, 1), local, {});
+    };
+    const auto summed = [&](const ConstMatrix& mine) {
+      ranks_.meet();
+      check(run(mine, stream_));
+      check(device.synchronize(stream_));
+      std::vector<std::byte> found(kPattern / 2);
+      check(device.to_host(found.data(), d, found.size()));
+      return found;
+    };
+    const auto expected = summed(copy);
+    const ConstMatrix placed = root(there, m);
+    const auto numbers = pattern(ranks_.rank());
+    for (std::size_t at = 0; at < static_cast<std::size_t>(m * kColumns) * 4; at += kPattern) {
+      check(device.to_device(static_cast<std::byte*>(there) + at, numbers.data(), kPattern));
+    }
+    const double different = summed(placed) == expected ? 0 : 1;
+    if (ranks_.largest(different) > 0) throw std::runtime_error("a sum in the window differs");
+    time("two_shot+rows, in the window", [&](Stream on) { return run(placed, on); });
   }
 
   bench::Ranks& ranks_;

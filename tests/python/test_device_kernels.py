@@ -3,6 +3,7 @@
 """Kernels of rotary, silu_mul, experts, quantisers, log-probabilities and pages on a CUDA device: the CPU's bytes."""
 import pytest
 import torch
+import test_paged
 from conftest import bits
 from test_paged import paged, sequences, step
 
@@ -124,7 +125,7 @@ def test_a_layer_of_experts(form, tokens):
             gate_up[:, n // 2:n], gate_up[:, n + n // 2:] = gate_up[:, :n // 2], -gate_up[:, n:n + n // 2]
         if scaled:
             weights = [each for w in weights for each in map(torch.stack, zip(*(dt.quantize(part, 128, per=128) for part in w)))]
-        for seed, (first, count, top, result) in enumerate(((0, experts, 4, FP32), (0, experts, 1, dtype), (4, 8, 3, FP32)) * (4 if tokens == 1 else 1)):
+        for seed, (first, count, top, result) in enumerate(((0, experts, 8 if tokens == 1 else 4, FP32), (0, experts, 1, dtype), (4, 8, 3, FP32)) * (4 if tokens == 1 else 1)):
             x, logits = bits((tokens, h), dtype, seed), bits((tokens, experts), dtype, seed + 100)
             if draw is cancelling:
                 x[:, h // 2:] = -x[:, :h // 2]
@@ -167,8 +168,10 @@ def test_log_probabilities_of_a_head(policy, words):
     equal(backward(lambda x, weight, ids: dt.linear_log_prob(x, weight, ids, policy=policy)), x, weight, ids, dy)
 
 
-def test_pages_do_not_depend_on_the_cut():
+@pytest.mark.parametrize("dim", [16, 128, 192, 256])
+def test_pages_do_not_depend_on_the_cut(monkeypatch, dim):
     """Products are the tensor core's, so the device is compared with itself: decode and chunks with the prompt."""
+    monkeypatch.setattr(test_paged, "DIM", dim)
     parts = [[x.cuda() for x in part] for part in sequences(150, 40, 700)]
     for page in (16, 48, 128):
         caches = [x.cuda() for x in paged([[x.cpu() for x in part] for part in parts], page, page)]
@@ -180,3 +183,14 @@ def test_pages_do_not_depend_on_the_cut():
 
 def on_device(q, k_cache, v_cache, table, segments, **sizes):
     return paged_attention(q, k_cache, v_cache, table, segments.cuda(), **sizes)
+
+
+@pytest.mark.parametrize("dtype", [BF16, FP16, FP32])
+@pytest.mark.parametrize("k", [1, 5, 20, 100, 200])
+def test_likeliest_tokens(dtype, k):
+    from detgemm.vllm import sampling
+    few = torch.randn(33, 20001, generator=torch.Generator().manual_seed(k)).mul(4).round().to(dtype)  # some thirty values
+    for x in (patterns(k, 33, 20001, dtype=dtype), few):
+        found, wanted = sampling.topk(x.cuda(), k), sampling.topk(x, k)
+        assert torch.equal(found.indices.cpu(), wanted.indices) and dt.same_bits(found.values.cpu(), wanted.values)
+        assert torch.equal(sampling.topk(x[7:8].cuda(), k).indices, found.indices[7:8])

@@ -76,6 +76,32 @@ def test_stripes_have_the_bits_of_stored_logits(logits, monkeypatch):
     assert dt.same_bits(weight.grad, dt.gemm(g.t(), x, policy().wgrad).bfloat16())
 
 
+@pytest.mark.parametrize("logits", ["bf16", "fp32"])
+@pytest.mark.parametrize("columns", [400, 403])
+def test_logits_that_exist_for_a_moment_move_no_bit(columns, logits, monkeypatch):
+    """The product and the kernel of rows, at once and in turns of rows, against the kernel of a whole layer, which takes up to 128."""
+    tokens = 260
+    x, weight, targets, scale = problem(tokens, 640, columns, 7)
+    targets[1], bias = columns - 1, bits((columns,), torch.bfloat16, 8) / 8
+    bias[::9] = -torch.inf
+
+    def call(rows):
+        before = plans_used()
+        found = dt.linear_log_prob(x[rows], weight, targets[rows], policy(logits), scale=scale[rows], bias=bias, entropy=True, alpha=0.5)
+        return found, plans_used() - before
+
+    parts = [call(slice(first, first + 100)) for first in range(0, tokens, 100)]
+    assert [products for _, products in parts] == [0, 0, 0]
+    expected, products = [torch.cat(each) for each in zip(*(found for found, _ in parts))], 1 + (columns % 8 > 0)
+    size = 4 if logits == "fp32" else 2
+    for rows, turns in ((260, 1), (259, 2), (128, 3)):  # that fit into the bytes
+        monkeypatch.setattr(log_prob_gradients, "STRIPE_BYTES", rows * size * -(-columns // 8) * 8)
+        found, used = call(slice(tokens))
+        assert equal(found, expected) and used <= turns * products and used > (turns - 1) * products
+    monkeypatch.setattr(log_prob_gradients, "STRIPE_BYTES", 127 * size * columns)
+    assert call(slice(tokens))[1] == 0
+
+
 @pytest.mark.parametrize("columns", [7, 257, 1003])
 def test_vocabularies_that_are_no_multiple_of_8(columns):
     """Rows of kept logits and of G begin at multiples of 16 bytes; what is behind a row's last column does not exist."""
@@ -289,7 +315,7 @@ def test_operators_that_are_called_directly_refuse_shapes():
     x, weight, targets, _ = problem(4, 16, 50)
     p = policy()
 
-    def call(x=x, weight=weight, valid=50, keep=True, bias=None):
+    def call(x=x, weight=weight, valid=50, keep=True, bias=None, targets=targets):
         return torch.ops.detgemm.linear_log_prob(x, weight, targets, None, bias, None, None, p.forward, p.dgrad, p.wgrad, valid, False, keep,
                                                  False)
 
@@ -303,6 +329,7 @@ def test_operators_that_are_called_directly_refuse_shapes():
     for wrong, sentence in ((lambda: call(weight=weight[None]), "weight has 3 dimensions"), (lambda: call(x=x[0]), "x has 1 dimensions"),
                             (lambda: call(valid=51), "weight has 50 rows and valid is 51: it must have at least as many"),
                             (lambda: call(valid=-1), "valid is -1: it must not be negative"), (backward, "ones is absent"),
+                            (lambda: call(targets=targets.repeat(2)), "targets has 8 elements: it must have one for each of the 4 rows"),
                             (lambda: call(bias=torch.zeros(49)), "bias has 49 elements and valid is 50"),
                             (lambda: call(bias=torch.zeros(50, 1)), "bias has 2 dimensions: it must have 1"),
                             (lambda: backward(torch.ones(1, 4), kept=torch.zeros(4, 49).bfloat16()), "kept has 49 columns and valid is 50"),

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention over pages: the bits of `attention` for any pages, batch and cut; decode equals prefill; Triton's interpreter."""
 import os
+import pathlib
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -150,6 +153,16 @@ def test_how_many_programs_share_a_request():
     for count, kv_heads, blocks in ((1, 8, 1), (17, 8, 64), (67, 8, 1025), (1000, 1, 4000)):
         assert kernels.programs_of(count, kv_heads, blocks) == 1 and kernels.part_numbers(count, kv_heads, 2, blocks, 128) == 0
     assert max(kernels.part_numbers(count, 8, 2, 1025, 128) for count in range(1, 1025)) < 2**28
+
+
+def test_wide_heads_fit_into_a_processor():
+    """Compiled for Hopper in a process without the interpreter: heads of 256 elements, whose form of narrow heads needs 364544 bytes."""
+    pytest.importorskip("triton", reason="Triton is not installed")
+    script, environment = pathlib.Path(__file__).with_name("paged_shared.py"), {**os.environ}
+    environment.pop("TRITON_INTERPRET", None)
+    done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert 0 < int(done.stdout) <= 232448
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="Triton's interpreter is not switched on (TRITON_INTERPRET=1)")

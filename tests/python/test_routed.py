@@ -206,15 +206,18 @@ def test_kernels_of_few_tokens(form, monkeypatch):
     scaled = form == "e4m3"
     contract = "hopper/e4m3/scaled:128->fp16" if scaled else "hopper/fp16/chain->fp16"
     monkeypatch.setattr(few, "TILES", {key: ((128, 128, 4, 2),) * 2 for key in few.TILES})
-    for tokens, first, groups, experts, top in ((1, 1, 2, 4, 3), (3, 1, 2, 4, 3)):
+    for tokens, first, groups, experts, top in ((1, 0, 4, 4, 3), (3, 1, 2, 4, 3), (2, 2, 4, 8, 2)):
         x, gate_up, down = whole_numbers(3, tokens, 128), whole_numbers(1, groups, 256, 128, row=3), whole_numbers(2, groups, 128, 128, row=1)
         given, scales = (gate_up, down), (None, None)
         if scaled:
             given = tuple(tuple(map(torch.stack, zip(*(dt.quantize(each, 128, per=128) for each in w)))) for w in given)
             (gate_up, down), scales = zip(*given)
-        weights, chosen = plain.route(torch.randn((tokens, experts), generator=torch.Generator().manual_seed(tokens)), None, top, True, False, 1, 1, 1.0)
+        logits = torch.randn((tokens, experts), generator=torch.Generator().manual_seed(tokens))
+        weights, chosen = plain.route(logits, None, top, True, False, 1, 1, 1.0)
         for dtype in (torch.float16, torch.float32)[scaled:]:
-            found = few.layer(x, weights, chosen, gate_up, down, scales, first, experts, dtype, early=False)
+            routed = (logits, None, True, False, 1, 1, 1.0, torch.empty_like(weights)) if tokens == 1 else None  # the choice among the first launch
+            found = few.layer(x, routed[-1] if routed else weights, torch.empty_like(chosen) if routed else chosen, gate_up, down, scales, first, experts,
+                              dtype, early=False, routed=routed)
             wanted = dt.routed_experts(x, weights, chosen, *given, contract, first=first, total=experts, dtype=dtype)
             assert wanted.abs().sum() > 0 and dt.same_bits(found, wanted)
 

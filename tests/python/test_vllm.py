@@ -41,6 +41,7 @@ def config(**changes):
 def test_an_ordinary_configuration_passes(settings):
     settings.check(config(text={"layer_types": ["full_attention", "sliding_attention"], "num_experts": 0}), True)
     settings.check(config(head_size=64), False)
+    settings.check(config(load_config=types.SimpleNamespace(load_format="sharded_state")), True)
     settings.check(config(head_size=64, backend="TRITON_ATTN"), True)
     settings.check(config(head_size=64, backend="CUSTOM"), True)
     settings.check(config(quantization_config={"quant_method": "detgemm"}), True)
@@ -83,6 +84,9 @@ def test_an_ordinary_configuration_passes(settings):
     ({"is_diffusion": True}, "is_diffusion is True"),
     ({"quantization_config": {"quant_method": "awq"}}, "the checkpoint is quantised (awq)"),
     ({"quantization_config": types.SimpleNamespace(quant_method="gptq")}, "the checkpoint is quantised (gptq)"),
+    ({"load_config": types.SimpleNamespace(load_format="tensorizer")}, "load_format is tensorizer: it must be auto, hf, safetensors"),
+    ({"load_config": types.SimpleNamespace(load_format="sharded_state"), "quantization_config": {"quant_method": "fp8"}},
+     "load_format is sharded_state: with a checkpoint of e4m3 it must be another"),
     ({"disable_cascade_attn": False}, "cascade attention"),
     ({"head_size": 64}, "set attention_backend to TRITON_ATTN"),
     ({"head_size": 256, "backend": "FLASH_ATTN"}, "heads have 256 elements and the attention backend is FLASH_ATTN"),
@@ -263,6 +267,32 @@ def test_the_likeliest_tokens_do_not_depend_on_how_many_are_wanted():
     assert not torch.equal(last_first[:, :5], whole.indices[:, :5])
 
 
+@pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1", reason="Triton's interpreter is not switched on (TRITON_INTERPRET=1)")
+def test_a_kernel_puts_the_likeliest_tokens_in_this_order(monkeypatch):
+    """Whatever places PyTorch took among equal values, here the last ones."""
+    pytest.importorskip("triton", reason="Triton is not installed")
+    from detgemm.torch.kernels import likeliest
+    from detgemm.vllm import sampling
+    theirs = torch.topk
+
+    def last_first(x, k, dim):
+        found = theirs(x.flip(-1), k, dim=dim)
+        return torch.return_types.topk((found.values, x.shape[-1] - 1 - found.indices))
+
+    monkeypatch.setattr(likeliest, "BLOCK", 256)
+    for dtype in (torch.float32, torch.bfloat16):
+        x = torch.randn(6, 503, generator=torch.Generator().manual_seed(4)).mul(4).round().to(dtype)
+        x[0], x[1, ::3], x[2, ::2], x[3, 5], x[3, 400] = 0, -float("inf"), -0.0, float("nan"), -float("nan")
+        for k in (1, 5, 100):
+            wanted = sampling._topk(x, k)
+            monkeypatch.setattr(torch, "topk", last_first)
+            assert not torch.equal(torch.topk(x, k, -1).indices, wanted[1])
+            values, indices = likeliest.topk(x, k)
+            monkeypatch.setattr(torch, "topk", theirs)
+            assert torch.equal(indices, wanted[1]) and torch.equal(values.nan_to_num(9e9), wanted[0].nan_to_num(9e9))
+        assert torch.equal(likeliest.topk(torch.stack((x, x), dim=-1)[..., 0], 5)[1], sampling._topk(x, 5)[1])
+
+
 def test_rows_are_taken_in_parts(monkeypatch):
     from detgemm.vllm import sampling
     x = torch.randn(9, 100, generator=torch.Generator().manual_seed(3)).round()
@@ -342,3 +372,14 @@ def test_names_that_are_not_there_are_found(tmp_path):
     assert len(found) == len(vllm_names.USED) - 1 and any("there is no such file" in line for line in found)
     path.write_text("class Sampler:\n    def compute_logprobs(logits, temperature): pass\n")
     assert any("Sampler.compute_logprobs takes logits, temperature; the plugin uses logits" in line for line in vllm_names.changes(tmp_path))
+
+
+def test_the_page_has_the_table_of_models():
+    """vllm_models.py starts an engine for each."""
+    import pathlib
+
+    import vllm_architectures
+    page = (pathlib.Path(__file__).parents[2] / "docs/vllm.md").read_text(encoding="utf-8")
+    missing = [row for row in vllm_architectures.table() if row not in page]
+    assert not missing and len(set(vllm_architectures.MODELS)) >= 70
+    assert vllm_architectures.config("GPT-2")["n_embd"] == 128 and "head_dim" not in vllm_architectures.config("GPT-2")

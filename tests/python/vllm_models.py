@@ -1,60 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""vllm_models.py FOLDER [NAME...]: tiny models of many architectures under the plugin, an engine each, on a CPU.
+"""vllm_models.py FOLDER [NAME...]: the models of vllm_architectures.py under the plugin, an engine each, on a CPU.
 
 Per model: the kinds of requests whose answer is the same alone and beside others with other parameters, or the sentence with which the
-engine did not start. docs/vllm.md has the table. Beside CI, since an architecture takes vLLM some ten seconds to look at. Exit status 1
-if an answer differs or a layer is vLLM's own.
+engine did not start. Beside CI, since each takes some five seconds. Exit status 1 if one is not as vllm_architectures.py has it, an answer
+differs or a layer is vLLM's own.
 """
 import json
 import os
 import pathlib
 import sys
 
+from vllm_architectures import MODELS, config
 from vllm_controls import OPTIONS, forget
 
 from detgemm.vllm import census, hooks, probe
 
-BASE = {"dtype": "bfloat16", "vocab_size": 512, "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4,
-        "num_key_value_heads": 2, "head_dim": 32, "max_position_embeddings": 4096, "rms_norm_eps": 1e-6, "tie_word_embeddings": False,
-        "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0, "hidden_act": "silu"}
-MIXTURE = {"moe_intermediate_size": 64, "num_experts_per_tok": 2, "norm_topk_prob": True}
-GELU = {"hidden_act": "gelu_pytorch_tanh", "hidden_activation": "gelu_pytorch_tanh", "tie_word_embeddings": True}
-LATENT = {"num_key_value_heads": 4, "q_lora_rank": None, "kv_lora_rank": 64, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "v_head_dim": 32,
-          "n_routed_experts": 8, "n_shared_experts": 1, "n_group": 1, "topk_group": 1, "topk_method": "greedy", "first_k_dense_replace": 1,
-          "routed_scaling_factor": 1.0, "scoring_func": "softmax", "moe_layer_freq": 1, **MIXTURE}
-YARN = {"rope_scaling": {"type": "yarn", "rope_type": "yarn", "factor": 40, "original_max_position_embeddings": 1024, "beta_fast": 32,
-                         "beta_slow": 1, "mscale": 0.707, "mscale_all_dim": 0.707}}
-LONG = {"original_max_position_embeddings": 256, "rope_scaling": {"type": "longrope", "short_factor": [1.0] * 16,
-                                                                  "long_factor": [1 + i / 10 for i in range(16)]}}
-# Name: architecture, model_type, and changes of config.json.
-MODELS = {
-    "qwen3": ("Qwen3ForCausalLM", "qwen3", {}),
-    "qwen2": ("Qwen2ForCausalLM", "qwen2", {}),
-    "llama": ("LlamaForCausalLM", "llama", {}),
-    "llama-tied": ("LlamaForCausalLM", "llama", {"tie_word_embeddings": True}),
-    "llama-fp16": ("LlamaForCausalLM", "llama", {"dtype": "float16"}),
-    "llama-fp32": ("LlamaForCausalLM", "llama", {"dtype": "float32"}),
-    "phi3": ("Phi3ForCausalLM", "phi3", {"sliding_window": None, "original_max_position_embeddings": 4096}),
-    "phi3-long": ("Phi3ForCausalLM", "phi3", {"sliding_window": None, "max_position_embeddings": 8192, **LONG}),
-    "gemma": ("GemmaForCausalLM", "gemma", GELU),
-    "gemma2": ("Gemma2ForCausalLM", "gemma2", {**GELU, "query_pre_attn_scalar": 32, "sliding_window": 64, "attn_logit_softcapping": 50.0}),
-    "glm4": ("Glm4ForCausalLM", "glm4", {"partial_rotary_factor": 0.5, "attention_bias": True}),
-    "granite": ("GraniteForCausalLM", "granite", {"embedding_multiplier": 12.0, "logits_scaling": 8.0, "residual_multiplier": 0.22,
-                                                  "attention_multiplier": 0.1}),
-    "mixtral": ("MixtralForCausalLM", "mixtral", {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": None}),
-    "qwen2-moe": ("Qwen2MoeForCausalLM", "qwen2_moe", {**MIXTURE, "num_experts": 8, "shared_expert_intermediate_size": 64,
-                                                       "decoder_sparse_step": 1, "mlp_only_layers": []}),
-    "olmoe": ("OlmoeForCausalLM", "olmoe", {"num_experts": 8, "num_experts_per_tok": 2, "norm_topk_prob": False}),
-    "deepseek2-yarn": ("DeepseekV2ForCausalLM", "deepseek_v2", {**LATENT, **YARN}),
-    "glm4-moe": ("Glm4MoeForCausalLM", "glm4_moe", {**MIXTURE, "n_routed_experts": 8, "n_shared_experts": 1, "n_group": 1, "topk_group": 1,
-                                                    "routed_scaling_factor": 1.0, "first_k_dense_replace": 1, "partial_rotary_factor": 0.5}),
-    "gpt-oss": ("GptOssForCausalLM", "gpt_oss", {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 64,
-                                                 "layer_types": ["sliding_attention", "full_attention"]}),
-    "arcee": ("ArceeForCausalLM", "arcee", {"hidden_act": "relu2"}),
-    "olmo2": ("Olmo2ForCausalLM", "olmo2", {}),
-    "starcoder2": ("Starcoder2ForCausalLM", "starcoder2", {"hidden_act": "gelu_pytorch_tanh", "norm_epsilon": 1e-5, "sliding_window": None}),
-}
 # Kinds of requests: what the one that is compared asks for, and what the others do.
 KINDS = {
     "likeliest": ({}, {}), "seed": ({"temperature": 0.8, "seed": 3}, {}), "five of twenty": ({"logprobs": 5}, {"logprobs": 20}),
@@ -88,24 +49,28 @@ def run(path):
 
 
 def main():
+    from vllm.model_executor.models import registry
+    registry._run_in_subprocess = lambda look: look()  # a process of its own would take ten seconds
     folder, *names = sys.argv[1:]
     hooks.leave_out([])
-    wrong = 0
+    wrong = []
     for name in names or MODELS:
-        architecture, kind, changes = MODELS[name]
-        path = pathlib.Path(folder, name)
+        path = pathlib.Path(folder, name.replace(" ", "-"))
         path.mkdir(parents=True, exist_ok=True)
-        (path / "config.json").write_text(json.dumps({**BASE, "architectures": [architecture], "model_type": kind, **changes}))
+        (path / "config.json").write_text(json.dumps(config(name)))
+        words = MODELS[name][3]
         try:
             equal, differ, foreign = run(path)
         except Exception as raised:  # whatever vLLM wraps the sentence in
-            wrong += "detgemm: " not in str(raised)
+            right = words and "detgemm: " in str(raised) and words in str(raised)
             print(f"{name}: not started: {raised}", flush=True)
         else:
-            wrong += bool(differ or foreign)
+            right = not (words or differ or foreign)
             print(f"{name}: equal {equal}, differ {differ}, vLLM's own {foreign}", flush=True)
+        wrong += [] if right else [name]
         forget()
-    os._exit(wrong > 0)  # the engines' threads need not be joined
+    print(f"{len(names or MODELS)} models, not as vllm_architectures.py has them: {wrong}", flush=True)
+    os._exit(bool(wrong))  # the engines' threads need not be joined
 
 
 if __name__ == "__main__":

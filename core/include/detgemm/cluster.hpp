@@ -314,6 +314,12 @@ class DETGEMM_API TreeSum {
                                 Algorithm algorithm = Algorithm::automatic);
   /// Bytes of workspace that `run` needs on this rank for any M from 0 to max_m.
   Result<std::size_t> workspace_bytes(std::int64_t max_m) const;
+  /// Where root `node` of a call of m rows may be, so that `run` does not copy it: m x N fp32 in
+  /// this rank's window, for a kernel of the stream to write. Null: nowhere; there are no windows
+  /// on devices, or not room for m rows in one piece, or another algorithm than two_shot joins
+  /// them, or m or node is out of range. Each rank decides for itself. No other call of the
+  /// communicator may run between the first write and the sum.
+  void* place(std::int64_t m, std::size_t node) const;
   /// `roots` are this rank's, m x N fp32, row-major and packed, one per node of its cover; m,
   /// `local` and the rest are as in RowParallelPlan::run (`local.a` and `local.b` are ignored).
   Status run(Stream stream, std::int64_t m, std::span<const ConstMatrix> roots,

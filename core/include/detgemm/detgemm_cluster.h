@@ -197,6 +197,11 @@ DETGEMM_API detgemm_status_t detgemm_tree_sum_run(const detgemm_cluster_plan_t* 
                                                   size_t count, const detgemm_operands_t* operands,
                                                   void* workspace, size_t workspace_bytes,
                                                   detgemm_run_info_t* info);
+/* Where root `node` of a sum of m rows may be, so that it is not copied: m x N fp32 in this rank's
+ * window. NULL in `*place`: nowhere. No other call of the communicator may run between the first
+ * write and the sum. */
+DETGEMM_API detgemm_status_t detgemm_tree_sum_place(const detgemm_cluster_plan_t* plan, int64_t m,
+                                                    size_t node, void** place);
 DETGEMM_API detgemm_status_t detgemm_cluster_plan_describe(const detgemm_cluster_plan_t* plan,
                                                            int64_t m, char* buffer, size_t size,
                                                            size_t* needed);

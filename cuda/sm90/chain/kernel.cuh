@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "cuda/sm90/chain/in_turn.cuh"
 #include "cuda/sm90/epilogue/finish.cuh"
 #include "cuda/sm90/pipeline/roles.cuh"
 
@@ -45,7 +46,8 @@ __device__ __forceinline__ void run_consumer(const SharedLayout<T>& shared, cons
 ///   TMA ->  [ X | Y ] [ X | Y ] [ X | Y ] ...   ring of kStages stages in shared memory:
 ///                |                               X (kX, 64 * kDepth), Y (kN, 64 * kDepth)
 ///                |
-///              wgmma: group g multiplies its 64 * kBlocks rows of X with all of Y (run_chain)
+///              wgmma: group g multiplies its 64 * kBlocks rows of X with all of Y (run_chain);
+///                |      or groups take tiles in turn (run_consumer_in_turn)
 ///                |
 ///              registers -> shared memory -> D
 template <class T>
@@ -66,7 +68,11 @@ __global__ void __launch_bounds__(T::kThreads, T::kCtas)
                     BlockRange{0, shape.k_blocks});
   } else {
     become_consumer<T>();
-    run_consumer<T>(shared, maps, shape, g, warp / 4 - 1);
+    if constexpr (T::kTurns > 1) {
+      run_consumer_in_turn<T>(shared, maps, shape, g, warp / 4 - 1);
+    } else {
+      run_consumer<T>(shared, maps, shape, g, warp / 4 - 1);
+    }
   }
   leave_cluster<T>();
 }

@@ -21,7 +21,7 @@ inline constexpr auto kGroupedGeometries = [] {
 constexpr bool is_plain(const Geometry& a) {
   for (const Geometry& b : kPlainGeometries) {
     if (a.groups == b.groups && a.blocks == b.blocks && a.n == b.n && a.depth == b.depth &&
-        a.ctas == b.ctas && a.load == b.load && a.cluster == b.cluster) {
+        a.ctas == b.ctas && a.load == b.load && a.cluster == b.cluster && a.turns == b.turns) {
       return true;
     }
   }

@@ -105,7 +105,7 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
   const bool pair = t.cluster == 2;
   const bool quad = t.cluster > 2;
   const double tensor =
-      std::max(t.groups * t.blocks * t.n / 2.0, t.groups > 1 ? model.floor_two : model.floor_one);
+      std::max(t.x() / 64 * t.n / 2.0, t.groups > t.turns ? model.floor_two : model.floor_one);
   // Boxes of an operand that a cluster shares do not shrink with it (boxes.hpp).
   const std::int64_t beyond =
       !pair ? 0 : std::max<std::int64_t>(t.shares_x ? t.x() - x_rows : t.n - y_rows, 0);
@@ -133,13 +133,17 @@ double predicted_time(const Geometry& t, std::int64_t x_rows, std::int64_t y_row
     fill *= narrow_stripe(t, static_cast<int>(whole_x), static_cast<int>(whole_y));
   }
   const double boxes = many.pieces ? t.n / static_cast<double>(t.slab()) : t.d_slabs();
-  const double tile =
-      steps * together(tensor, fill) * steps_of_pair +
-      model.behind * behind * together(tensor, fill) + model.tile_clocks +
-      model.box_clocks * t.blocks * boxes +
+  const double chains = steps * together(tensor, fill) * steps_of_pair +
+                        model.behind * behind * together(tensor, fill);
+  const double finish =
+      model.tile_clocks + model.box_clocks * t.blocks * boxes +
+      (many.activates ? model.activate * t.blocks * t.n : 0) +
       (swapped || many.on_x ? model.apart * many.apart * (swapped ? t.x() : t.n) : 0) +
       (many.general ? t.blocks * model.general_tile + model.general * t.x() * t.n : 0);
-  const double work = waves * tile / model.clock + model.start +
+  // Of tiles in turn the next one is multiplied meanwhile.
+  const double turn = std::max(chains + model.turn_clocks, (chains + finish) / 2);
+  const double tiles = t.turns > 1 ? waves * turn + finish : waves * (chains + finish);
+  const double work = tiles / model.clock + model.start +
                       (quad   ? model.quad_start
                        : pair ? model.pair_start
                               : 0);
@@ -241,6 +245,9 @@ struct Tiling {
       return "it runs in clusters of CTAs, and there is no room for one in the part of the device "
              "that this context may use";
     }
+    if (t.turns > 1 && (q.k == 0 || q.reads_c)) {
+      return "its groups take tiles in turn: a tile has products, and no C";
+    }
     if (t.cluster > q.sms * t.ctas) return "its clusters need more multiprocessors than it may use";
     if (t.load < t.x() && x > t.load) return "it loads fewer rows than M and N have here";
     if (q.family != Family::leaves) return nullptr;
@@ -274,14 +281,17 @@ struct Tiling {
   bool stores_fast() const {
     if (q.family != Family::chain || !q.a_mn || !q.b_mn || q.k > kShortK) return false;
     if (tiles() < 4 * at_once) return false;
-    return q.k <= kBlockK ? t.groups == 2 && t.x() == 128 && t.n == 192
+    return q.k <= kBlockK ? t.groups == 2 && t.turns == 1 && t.x() == 128 && t.n == 192
                           : t.groups == 3 && t.n == 128;
   }
 
   double time() const {
     if (q.family == Family::leaves) return predicted_leaf_time(q, t, s, x, y, d.swapped);
     if (q.family == Family::realign) return predicted_realign_time(t, x, y, q.k, q.sms);
-    return predicted_time(t, x, y, q.k, q.sms, d.swapped) * (stores_fast() ? model.short_k : 1);
+    Many one;
+    one.activates = q.activates;
+    return predicted_time(t, x, y, q.k, q.sms, d.swapped, 1, one) *
+           (stores_fast() ? model.short_k : 1);
   }
 
   Decision decision() const {

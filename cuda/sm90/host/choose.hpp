@@ -50,8 +50,9 @@ struct Many {
   double again = 0;    ///< share of the weights that memory gives a second time, for second tiles
   double apart = 0;    ///< tokens per tile that, if swapped, are stored output by output
   bool on_x = false;   ///< `apart` holds for tokens along x too
-  bool general = false;  ///< all of D leaves by ordinary stores, whose lines run along y
-  bool pieces = false;   ///< boxes of D cut a tile evenly, as those of leaves do
+  bool general = false;    ///< all of D leaves by ordinary stores, whose lines run along y
+  bool pieces = false;     ///< boxes of D cut a tile evenly, as those of leaves do
+  bool activates = false;  ///< by more than relu
 };
 
 /// Microseconds that the model expects of a geometry; the smallest wins. `parts`: CTAs that share

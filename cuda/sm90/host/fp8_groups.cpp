@@ -35,6 +35,11 @@ GemmArguments stacked(const GroupedArguments& p) {
   return g;
 }
 
+/// A as one matrix, in which each group begins `step` rows after the one before it.
+Operand rows_of_all(const GroupedArguments& p, std::int64_t step) {
+  return k_major(p.all.a, (p.groups - 1) * step + p.all.m, p.all.k, p.all.as.row);
+}
+
 /// Whether every tile of D begins where TMA takes it. Along N all do. Where columns of D run along
 /// memory its first row is an inner coordinate: any row in segments, a multiple of the distance and
 /// of a tile's rows elsewhere.
@@ -97,6 +102,11 @@ const char* why_not_groups(const GroupedArguments& p) {
       p.all.ds.row <= 0) {
     return "groups of A, C and D need a whole number of rows between them, those of B a multiple "
            "of 16 bytes, and all rows together an extent below 2^29";
+  }
+  // One map reads the rows of all groups, also where each group has one.
+  if (!suits_tma(rows_of_all(p, a), p.all.k)) {
+    return "it reads the rows of all groups of A through TMA, which needs them at multiples of 16 "
+           "bytes and without overlap";
   }
   const std::int64_t tiles = (ceil_div(p.all.m, std::int64_t{16}) + 1) * p.groups;
   if (tiles >= kFp8MaxRows / ceil_div(p.all.n, std::int64_t{16})) {
@@ -182,7 +192,7 @@ cudaError_t launch_fp8_groups(const Kernel& kernel, const Decision& d, const Cal
   fp8.in_rows =
       d.join == Join::one && are_in_rows(fp8, d.swapped ? p.all.n : p.all.m, shape.k_blocks,
                                          d.swapped ? s.b_scales : s.a_scales);
-  const Operand a = k_major(g.a, (p.groups - 1) * s.a_step + p.all.m, g.k, p.all.as.row);
+  const Operand a = rows_of_all(p, s.a_step);
   const Operand b = k_major(g.b, g.n, g.k, g.bs.col);
   LaunchMaps maps;
   const auto make = [&](bool tokens, int box_rows, CUtensorMap* map) {

@@ -123,6 +123,7 @@ int choose_log(std::int64_t t, std::int64_t columns, std::int64_t k, int sms) {
   double least = std::numeric_limits<double>::max();
   for (std::size_t i = 0; i < kLogGeometries.size(); ++i) {
     const Geometry& tile = kLogGeometries[i];
+    if (tile.groups > 2 && t > tile.x()) continue;
     const std::int64_t tiles =
         ceil_div(t, std::int64_t{tile.x()}) * ceil_div(columns, std::int64_t{tile.n});
     const double clocks =

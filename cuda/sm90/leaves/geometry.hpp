@@ -13,7 +13,7 @@ namespace detgemm::cuda::sm90 {
 inline constexpr auto kLeafGeometries = [] {
   using namespace geometry;
   constexpr int kStream[] = {16, 32, 48, 64, 80, 96, 112};
-  std::array<Geometry, 2 * 7 + 4 + 4 + 7 + 3 + 2> all{};
+  std::array<Geometry, 2 * 7 + 4 + 4 + 7 + 3 + 2 + 1> all{};
   int i = 0;
   for (const int load : {16, 32}) {
     for (const int n : kStream) all[i++] = stream(load, n);
@@ -24,6 +24,8 @@ inline constexpr auto kLeafGeometries = [] {
   for (const int n : {96, 128}) all[i++] = pair(1, 1, n, false);
   all[i++] = pair(2, 1, 96, true);
   for (const bool shares_x : {true, false}) all[i++] = pair(2, 1, 128, shares_x);
+  // Three sets of 40 accumulators fit the 160 registers of a thread of three groups.
+  all[i++] = tile(3, 1, 80);
   return all;
 }();
 

@@ -127,8 +127,9 @@ struct LeafTile : Tile<kT, kG, kXMnT, kYMnT, false> {
   static constexpr int kEpilogueBytes =
       kStagingBytes + kSlotsBytes + 16 + (kLoadsC ? kG.groups * 4 * kBoxes * 8 : 0);
   /// Two sets of 96 registers and what C needs take all that the producer can do without.
-  static constexpr int kConsumerRegisters = kG.blocks * kG.n > 128 ? 240 : 232;
-  static constexpr int kProducerRegisters = kG.blocks * kG.n > 128 ? 24 : 40;
+  static constexpr bool kTakesMost = kG.groups < 3 && kG.blocks * kG.n > 128;
+  static constexpr int kConsumerRegisters = kTakesMost ? 240 : Base::kConsumerRegisters;
+  static constexpr int kProducerRegisters = kTakesMost ? 24 : Base::kProducerRegisters;
   static constexpr int kStages = kG.stages(kYMnT, kEpilogueBytes);
   static constexpr int kSharedBytes =
       kStages * Base::kStageBytes + kEpilogueBytes + 16 * kStages + kSharedAlignment;
@@ -152,9 +153,10 @@ struct FoldTile : Tile<kT, kG, kXMnT, kYMnT, false> {
   /// Whether a leaf is added while the next one runs: registers hold two leaves beside the sum.
   static constexpr bool kOverlaps = kG.blocks * kG.n <= 128;
   static constexpr bool kTakesTurns = !kOverlaps && kG.groups == 2;
-  static constexpr int kConsumerRegisters = kOverlaps ? 232 : 240;
-  static constexpr int kProducerRegisters = kOverlaps ? 40 : 24;
+  static constexpr int kConsumerRegisters = kOverlaps ? Base::kConsumerRegisters : 240;
+  static constexpr int kProducerRegisters = kOverlaps ? Base::kProducerRegisters : 24;
 
+  static_assert(kOverlaps || kG.groups < 3, "Three groups share out the registers evenly.");
   static_assert(kFromC ? has_fold_from_c(kG, kXMnT, kYMnT) : has_fold(kG),
                 "A stage is a k block of whole tiles.");
 };

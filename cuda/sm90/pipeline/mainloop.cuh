@@ -57,6 +57,16 @@ __device__ __forceinline__ void release(const SharedLayout<T>& shared, int stage
   }
 }
 
+/// The accumulators of kColumns columns from column `first` on.
+template <int kColumns, int kAll>
+__device__ __forceinline__ auto& columns(float (&block)[kAll], int first) {
+  if constexpr (kColumns == 2 * kAll) {
+    return block;
+  } else {
+    return reinterpret_cast<float(&)[kColumns / 2]>(block[first / 2]);
+  }
+}
+
 /// Waits for a stage and starts its 4 * kDepth steps as one wgmma group. With kFresh, chains begin
 /// here from +0, and no move has to clear the accumulators.
 template <class T, bool kFresh = false>
@@ -79,12 +89,17 @@ __device__ __forceinline__ void start_stage(const SharedLayout<T>& shared, int g
     for (int step = 0; step < kBlockK / 16; ++step) {
 #pragma unroll
       for (int i = 0; i < T::kBlocks; ++i) {
-        using Wgmma = ptx::Wgmma<T::kInput, T::kN, T::kXMn, T::kYMn>;
+        using Wgmma = ptx::Wgmma<T::kInput, T::kStepN, T::kXMn, T::kYMn>;
         const std::uint64_t x_step = x + i * (kSlabBytes >> 4) + step * kXStep;  // (64, 16 k)
-        if (kFresh && b == 0 && step == 0) {
-          Wgmma::template run<true>(acc[i], x_step, y);
-        } else {
-          Wgmma::template run<false>(acc[i], x_step, y + step * kYStep);
+#pragma unroll
+        for (int n = 0; n < T::kN; n += T::kStepN) {
+          auto& part = columns<T::kStepN>(acc[i], n);
+          const std::uint64_t y_part = y + (n * kSpanBytes >> 4);  // (kStepN, 64 k)
+          if (kFresh && b == 0 && step == 0) {
+            Wgmma::template run<true>(part, x_step, y_part);
+          } else {
+            Wgmma::template run<false>(part, x_step, y_part + step * kYStep);
+          }
         }
       }
     }

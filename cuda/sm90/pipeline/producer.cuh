@@ -47,6 +47,12 @@ struct RingCursor {
       parity ^= 1U;
     }
   }
+  /// As after so many calls of advance.
+  __device__ void skip(int stages) {
+    const int to = stage + stages;
+    parity ^= static_cast<std::uint32_t>(to / kStages) & 1U;
+    stage = to % kStages;
+  }
 };
 
 /// The tiles of a CTA. A persistent grid takes the raster's tiles in turn. Where CTAs form clusters

@@ -31,7 +31,7 @@ template <class T>
 __device__ __forceinline__ void init_ring(const SharedLayout<T>& shared) {
   for (int s = 0; s < T::kStages; ++s) {
     ptx::mbarrier_init(shared.full + 8 * s, kFullArrivals);
-    ptx::mbarrier_init(shared.empty + 8 * s, T::kGroups * T::kCluster);
+    ptx::mbarrier_init(shared.empty + 8 * s, T::kReaders);
   }
 }
 

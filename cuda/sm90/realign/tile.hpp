@@ -75,6 +75,7 @@ template <DType kT, Geometry kG, bool kXMnT, bool kYMnT, Form kFormT>
 struct RealignTile {
   static constexpr DType kInput = kT;
   static constexpr int kGroups = kG.groups, kBlocks = kG.blocks, kN = kG.n, kDepth = kG.depth;
+  static constexpr int kStepN = kN;  ///< columns of one instruction
   static constexpr int kCluster = 1;
   static constexpr bool kXMn = kXMnT, kYMn = kYMnT;
   static constexpr Form kForm = kFormT;

@@ -21,7 +21,7 @@ struct CLayout {
 
   constexpr CLayout(const Geometry& t, bool y_mn, bool is_16)
       : slab(is_16 ? t.slab() : t.fp32_slab()),
-        bytes(64 * t.groups * t.blocks * slab * (is_16 ? 2 : 4)),
+        bytes(t.x() * slab * (is_16 ? 2 : 4)),
         per_stage(t.stage_bytes(y_mn) / bytes < t.n / slab ? t.stage_bytes(y_mn) / bytes
                                                            : t.n / slab),
         stages((t.n / slab + per_stage - 1) / per_stage) {}
@@ -33,7 +33,7 @@ struct CSlabs {
   static constexpr CLayout kLayout{T::kGeometry, T::kYMn, k16};
   static constexpr int kSlab = kLayout.slab;
   static constexpr int kRowBytes = kSlab * (k16 ? 2 : 4);
-  static constexpr int kBlocks = T::kGroups * T::kBlocks;  ///< of 64 x, in a tile
+  static constexpr int kBlocks = T::kX / 64;  ///< of 64 x, in a tile
   static constexpr int kBlockBytes = 64 * kRowBytes;
   static constexpr int kBytes = kLayout.bytes;
   static constexpr int kCount = T::kN / kSlab;

@@ -11,6 +11,7 @@ std::string name(const Geometry& geometry) {
     if (value != usual) text += what + std::to_string(value);
   };
   if (geometry.groups == 1 && geometry.blocks > 1) text += "-one-group";
+  if (geometry.turns > 1) text += "-in-turn";
   add("-load", geometry.load, geometry.x());
   add("-depth", geometry.depth, 1);
   add("-ctas", geometry.ctas, 1);

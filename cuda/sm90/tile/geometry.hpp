@@ -23,8 +23,9 @@ struct Geometry {
   int load;       ///< x rows loaded: fewer than the tile has, where the problem has no more
   int cluster;    ///< CTAs that load one operand together: each loads and multicasts a share
   bool shares_x;  ///< that operand is X, of neighbours along y; else it is Y, of those along x
+  int turns = 1;  ///< 2: each group has tiles of its own, and they take turns; else they share one
 
-  constexpr int x() const { return 64 * groups * blocks; }
+  constexpr int x() const { return 64 * groups * blocks / turns; }
   /// Rows of X and of Y that one CTA loads.
   constexpr int x_share() const { return shares_x ? load / cluster : load; }
   constexpr int y_share() const { return shares_x ? n : n / cluster; }
@@ -95,6 +96,8 @@ constexpr Geometry pair(int groups, int blocks, int n, bool shares_x) {
 }
 /// The same in clusters of four that share Y, each of which loads a quarter of it.
 constexpr Geometry quad(int n) { return {1, 1, n, 1, 1, 64, 4, false}; }
+/// Two groups, each of which stores or activates a tile while the other one multiplies the next.
+constexpr Geometry in_turn(int n) { return {2, 2, n, 1, 1, 128, 1, false, 2}; }
 /// Few tokens on the x side against n weights: boxes of about 16 KB of weights in stages of at most
 /// 40 KB.
 constexpr Geometry stream(int load, int n) {
@@ -113,13 +116,14 @@ constexpr Geometry narrow(int n, int depth, int ctas) {
 inline constexpr auto kPlainGeometries = [] {
   using namespace geometry;
   constexpr int kStream[] = {8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 248};
-  constexpr int kOne[] = {64, 80, 96, 112, 128, 144, 160, 192, 256};
-  constexpr int kTwo[] = {32,  48,  64,  80,  96,  104, 112, 128, 136, 144,
-                          152, 160, 168, 176, 192, 200, 208, 224, 240, 256};
+  constexpr int kOne[] = {64, 72, 80, 96, 112, 128, 144, 160, 192, 256};
+  constexpr int kTwo[] = {32,  40,  48,  56,  64,  72,  80,  88,  96,  104, 112, 120, 128, 136,
+                          144, 152, 160, 168, 176, 192, 200, 208, 216, 224, 232, 240, 256};
   constexpr int kWide[] = {64, 96, 128, 136, 144, 152, 160, 168, 176, 184, 192};
-  constexpr int kThree[] = {80, 128, 144, 160, 176};
+  constexpr int kThree[] = {80, 104, 112, 128, 144, 160, 176, 192, 208};
   constexpr int kQuad[] = {64, 72, 80, 88, 96, 104, 112, 128, 136};
-  std::array<Geometry, 3 * 14 + 5 + 4 + 9 + 20 + 11 + 5 + 4 + 2 + 9> all{};
+  constexpr int kInTurn[] = {96, 112, 128, 144, 160, 176, 192};
+  std::array<Geometry, 3 * 14 + 5 + 4 + 10 + 27 + 11 + 9 + 4 + 2 + 9 + 7> all{};
   int i = 0;
   for (const int load : {8, 16, 32}) {
     for (const int n : kStream) all[i++] = stream(load, n);
@@ -143,6 +147,8 @@ inline constexpr auto kPlainGeometries = [] {
   // Weights on the x side, and tokens that four CTAs share: from 65 to some 500 tokens, where the
   // fill of shared memory from L2 binds. With 128 rows they lost up to 17 %.
   for (const int n : kQuad) all[i++] = quad(n);
+  // Where a CTA has several tiles: a short K, an activation, or many tiles.
+  for (const int n : kInTurn) all[i++] = in_turn(n);
   return all;
 }();
 

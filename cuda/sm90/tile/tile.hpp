@@ -95,7 +95,13 @@ struct Tile {
   static constexpr int kCtas = kG.ctas, kCluster = kG.cluster;
   static constexpr bool kSharesX = kG.shares_x;
   static constexpr bool kXMn = kXMnT, kYMn = kYMnT;
+  /// Columns of one instruction. ptxas gives each of 512 threads 128 registers at first and then
+  /// refuses an instruction with 104 accumulators (C7602), so two instructions take half each.
+  static constexpr int kStepN = kGroups == 3 && kN > 192 ? kN / 2 : kN;
 
+  /// Groups that take tiles in turn have a whole tile each; else they share one.
+  static constexpr int kTurns = kG.turns;
+  static constexpr int kReaders = kGroups / kTurns * kCluster;  ///< groups that read a stage
   static constexpr int kX = kG.x();
   /// The tensor core reads 64 rows, whatever was loaded. What is past the loaded rows makes
   /// rows of the tile that do not exist in the problem and are never stored.
@@ -123,11 +129,13 @@ struct Tile {
   static constexpr int kStages = kG.stages(kYMn, kEpilogueBytes);
   /// Stages by which the second group runs behind the first, where the ring can spare them: the
   /// rest of the ring hides the latency of L2.
-  static constexpr int kLag = kStages >= 6 ? 2 : 0;
+  static constexpr int kLag = kStages >= 6 && kTurns == 1 ? 2 : 0;
   static constexpr int kSharedBytes =
       kStages * kStageBytes + kEpilogueBytes + 16 * kStages + kSharedAlignment;
 
   static_assert(kN % 8 == 0 && kN <= 256, "The N of a wgmma is a multiple of 8, at most 256.");
+  static_assert(kStepN == kN || (!kYMn && kStepN % 8 == 0 && kN % kStepN == 0),
+                "The columns of a second instruction begin at a row of the swizzle's pattern.");
   static_assert(kStages >= 3, "The ring hides latency with at least three stages.");
   static_assert(kG.takes_mn_major() || (!kXMn && !kYMn),
                 "An MN-major operand needs whole slabs of 64 rows and one k block per stage.");

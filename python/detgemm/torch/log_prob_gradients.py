@@ -3,7 +3,8 @@
 """What the gradients of a head with log-probabilities have in common, on one rank and on several."""
 import torch
 
-STRIPE_BYTES = 2**28  # of logits, and of G in their place, in the backward pass; four times as many of G where logits are kept
+# Of logits that exist at a time in either pass, and of G in their place; four times as many of G where logits are kept.
+STRIPE_BYTES = 2**28
 
 
 def save(ctx, operands, main_grads, output):

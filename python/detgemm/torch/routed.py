@@ -11,7 +11,7 @@ import torch
 
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
-from detgemm.torch.dispatch import check_tensors, check_truth, chosen, on_device, refuse
+from detgemm.torch.dispatch import check_factor, check_tensors, check_truth, chosen, on_device, refuse
 from detgemm.torch.fakes import register_fake
 from detgemm.torch.fused import _by_rows
 from detgemm.torch.mixture import _check_weights, _read
@@ -74,7 +74,7 @@ def _layer(x, weights, experts, gate_up, down, scales, contract, leaf, first, to
     of_gate_up, of_down = scales
     x, experts, leaf = _by_rows(x), experts.contiguous(), 0 if of_gate_up is None else leaf
     if few := _few(x, experts.numel(), gate_up, down, scales, contract):
-        return few.layer(x, weights.contiguous(), experts, gate_up, down, scales, first, total, dtype)
+        return few.layer(x, weights.contiguous(), experts, gate_up, down, scales, first, total, dtype, routed=routed)
     offs, places, rows, of_rows = _placed(x, experts, first, len(gate_up), leaf, routed)
     rows, of_rows = _product(rows, gate_up, offs, contract, of_rows, of_gate_up, x.dtype), None
     if leaf:
@@ -107,7 +107,7 @@ def routed_layer_op(x: torch.Tensor, logits: torch.Tensor, bias: torch.Tensor | 
     with on_device(x):
         logits, bias = _by_rows(logits), None if bias is None else bias.contiguous()
         routed = None
-        if len(x) == 1 and x.device.type == "cuda" and not _few(x, top_k, gate_up, down, (gate_up_scale, down_scale), contract):
+        if len(x) == 1 and x.device.type == "cuda":
             weights = torch.empty((1, top_k), dtype=torch.float32, device=x.device)
             experts = torch.empty((1, top_k), dtype=torch.int32, device=x.device)
             routed = logits, bias, norm, sigmoid, groups, chosen_groups, float(scale), weights
@@ -162,7 +162,7 @@ def route(logits, top_k, *, norm=True, scores="softmax", bias=None, groups=1, ch
         refuse(bias.shape != (count,) or bias.dtype != torch.float32 or bias.device != logits.device,
                f"bias has the shape {tuple(bias.shape)} of {bias.dtype} on {bias.device}: it must be ({count},) of float32 on {logits.device}")
         refuse(groups > 1 and count // groups < 2, f"groups is {groups}: with bias a group must have two experts or more")
-    refuse(not isinstance(scale, (int, float)) or isinstance(scale, bool), f"scale is {scale!r}: it must be a number")
+    check_factor("scale", scale)
     return route_op(logits, bias, top_k, norm, scores == "sigmoid", groups, chosen_groups, float(scale))
 
 

@@ -120,7 +120,8 @@ class DetgemmAttention(base.AttentionImpl):
                  "kv_sharing_target_layer_name": kv_sharing_target_layer_name, **more}
         found = [name for name, value in asked.items() if torch.is_tensor(value) or value]
         if found:
-            raise ValueError(f"detgemm: attention with {', '.join(found)} is not supported with quantization=\"detgemm\"")
+            raise ValueError(f"detgemm: attention with {', '.join(found)} is not supported with quantization=\"detgemm\" on a CPU, and not by "
+                             "attention_backend CUSTOM on a GPU")
         if attn_type != base.AttentionType.DECODER:
             raise ValueError(f"detgemm: attention of the type {attn_type} is not supported with quantization=\"detgemm\"")
         self.num_heads, self.head_size, self.scale = num_heads, head_size, float(scale)

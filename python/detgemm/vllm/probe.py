@@ -77,6 +77,7 @@ class Probe:
         self.scheduler = core and core.scheduler
         self.pool = core and self.scheduler.kv_cache_manager.block_pool
         self.page = self.llm.llm_engine.vllm_config.cache_config.block_size
+        self.groups = core and len(self.scheduler.kv_cache_config.kv_cache_groups)  # of layers, each with blocks of its own
         draw = random.Random(7)
         words = self.llm.llm_engine.vllm_config.model_config.get_vocab_size()
         self.prompt = lambda length: [draw.randrange(10, words) for _ in range(length)]
@@ -130,7 +131,7 @@ class Probe:
             self.generate([prompt[:len(prompt) * 2 // 3]], [1])
             for part in ("two thirds of the prompt", "all of the prompt", "what an eviction of half left"):
                 if part.endswith("left"):
-                    keep = len(prompt) // self.page // 2
+                    keep = len(prompt) // self.page // 2 * self.groups
                     self.pool.free_blocks(self.pool.get_new_blocks(self.pool.get_num_free_blocks() - keep))
                 output = self.generate([prompt], [self.tokens], keep_cache=True)[0]
                 self.cached += output.num_cached_tokens
@@ -151,13 +152,14 @@ class Probe:
         self.pool.free_blocks(held)
 
     def resumed(self):
-        """Three requests whose prompts fill the cache: each needs one more block for its third token, so one has to wait."""
+        """Three requests whose prompts fill the cache: each needs one more block per group of layers for its third token, so one has to
+        wait."""
         pages = 1 + -(-self.tokens // self.page)
         prompts = [self.prompt(pages * self.page - 1) for _ in range(3)]
         wanted = [answer(self.generate([prompt], [self.tokens])[0]) for prompt in prompts]
         if not self.llm.reset_prefix_cache():
             raise RuntimeError("the prefix cache could not be reset")
-        with self.blocks(3 * pages):
+        with self.blocks(3 * pages * self.groups):
             found = self.generate(prompts, [self.tokens] * 3, keep_cache=True)
         if not self.preempted:
             raise RuntimeError("no request was preempted, so none could be compared after it")

@@ -17,6 +17,7 @@ import importlib
 
 import torch
 
+from detgemm.torch.dispatch import on_device
 from detgemm.torch.log_prob import log_probs_of
 from detgemm.torch.rows import log_softmax_op, softmax_op
 from detgemm.vllm import hooks
@@ -62,14 +63,20 @@ def topk(x, k, dim=-1):
     """As torch.topk over the last dimension; of equal values the one with the lesser index is first, for every k."""
     if k == 0:  # runner 1 calls so at every step of a request that takes its own tokens' log-probabilities alone
         return torch.topk(x, 0, dim=-1)
+    if x.is_cuda and x.dim() == 2:
+        from detgemm.torch.kernels import likeliest
+        if k <= likeliest.MOST:
+            with on_device(x):
+                return torch.return_types.topk(likeliest.topk(x, k))
     return torch.return_types.topk(tuple(map(torch.cat, zip(*(_topk(rows, k) for rows in x.split(max(1, MAX_KEYS // x.shape[-1]))),
                                                             strict=True))))
 
 
 def _topk(x, k):
     """By keys of which no two are equal: the value's bits, in an order that integers have, then the index, from the last on."""
-    bits = (x.float() + 0.0).view(torch.int32)  # -0 is 0
-    keys = torch.where(bits < 0, bits ^ 0x7fffffff, bits).long().bitwise_left_shift_(32)
+    x32 = x.float()
+    bits = (x32 + 0.0).view(torch.int32)  # -0 is 0
+    keys = torch.where(x32.isnan(), 0x7fffffff, torch.where(bits < 0, bits ^ 0x7fffffff, bits)).long().bitwise_left_shift_(32)
     keys += 0x7fffffff - torch.arange(x.shape[-1], device=x.device)
     index = 0x7fffffff - (keys.topk(k, dim=-1).values & 0x7fffffff)
     return x.gather(-1, index), index

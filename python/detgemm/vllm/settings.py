@@ -17,6 +17,9 @@ RECURRENT = ("linear_num_value_heads", "mamba_d_state", "ssm_state_size", "mamba
 KINDS = (("is_encoder_decoder", "attention to an encoder has not been tested"),
          ("is_attention_free", "layers without attention have no contract"), ("is_hybrid", "its recurrent layers depend on how tokens are cut"),
          ("is_diffusion", "tokens that are drawn together depend on each other"))
+# Loaders that fill a model which vLLM's base class builds, so that it is looked through first (census.py), with weights as they are stored.
+LOADERS = ("auto", "hf", "safetensors", "fastsafetensors", "instanttensor", "mistral", "npcache", "pt", "runai_streamer", "dummy")
+SHARDED = ("sharded_state", "runai_streamer_sharded")  # parameters as an engine had them
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
 
@@ -151,7 +154,8 @@ def of_model(model):
             yield f"the model has recurrent layers ({name} in its config.json): their scan depends on how tokens are cut"
     kinds = {str(kind) for kind in getattr(text, "layer_types", None) or ()} - {"full_attention", "sliding_attention", "attention"}
     if kinds:
-        yield f"the model has layers of the type {', '.join(sorted(kinds))}: their scan depends on how tokens are cut, or is not tested"
+        yield (f"the model has layers of the type {', '.join(sorted(kinds))}: they must be full_attention or sliding_attention, since others "
+               "depend on how tokens are cut, or have not been tested")
     for name, why in KINDS:
         if getattr(model, name, False):
             yield f"the model's {name} is True: {why}"
@@ -169,6 +173,15 @@ def of_model(model):
         yield f"head_dtype is {model.head_dtype}: it must be the model's type or float32"
 
 
+def of_loading(kind, method):
+    """kind: vLLM's load_format; method: the checkpoint's quant_method."""
+    if kind not in (*LOADERS, *SHARDED):
+        yield (f"load_format is {kind}: it must be {', '.join(LOADERS + SHARDED)}, since other loaders build a model themselves or change its "
+               "weights")
+    if kind in SHARDED and method == "fp8":
+        yield f"load_format is {kind}: with a checkpoint of e4m3 it must be another, since an engine stores its scales in forms of its own"
+
+
 def refusals(config, on_gpu, row_parallel=False):
     """A sentence for each setting that is refused. config: vLLM's VllmConfig."""
     model, cache = config.model_config, config.cache_config
@@ -184,6 +197,7 @@ def refusals(config, on_gpu, row_parallel=False):
         yield f"kv_cache_dtype is {kind}: it must be auto, or the type of the model"
     if model is None:
         return
+    yield from of_loading(str(getattr(getattr(config, "load_config", None), "load_format", "auto")), _method(model))
     yield from of_model(model)
     yield from of_experts(model, config.parallel_config)
     if on_gpu:

@@ -42,7 +42,7 @@ TEST(MmaChoose, TheFastestTilesOfARecordAreChosen) {
   EXPECT_EQ(chosen(1, 18432, 16384), "mma/16x128");
   EXPECT_EQ(chosen(16, 3840, 4096), "mma/16x32-k128");
   EXPECT_EQ(chosen(32, 15360, 11520), "mma/32x64");
-  EXPECT_EQ(chosen(32, 8832, 5376), "mma/32x32");
+  EXPECT_EQ(chosen(64, 7040, 5888), "mma/64x32");
   EXPECT_EQ(chosen(64, 18432, 16384), "mma/64x96");
   EXPECT_EQ(chosen(128, 4096, 14336), "mma/64x32");
   EXPECT_EQ(chosen(256, 3840, 4096), "mma/64x128");

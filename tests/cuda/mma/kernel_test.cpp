@@ -8,6 +8,7 @@
 
 #include <iterator>
 
+#include "cuda/mma/choose.hpp"
 #include "cuda/mma/tile.hpp"
 #include "tests/cuda/mma/faults.hpp"
 #include "tests/cuda/mma/host_kernel.hpp"
@@ -90,6 +91,34 @@ TEST(MmaKernel, TheRingGoesOnOverTiles) {
       const int ctas = 1 + static_cast<int>(seed % 2);
       const Outcome outcome = run(p, tile, ThreadOrder::mixed, MmaFault::none, ctas);
       EXPECT_TRUE(outcome.clean()) << told(p, tile, outcome);
+    }
+  }
+}
+
+/// Tiles that are fewer columns apart than they are wide, over more blocks than there are stages:
+/// each warp multiplies its share of the columns that count.
+TEST(MmaKernel, WarpsShareOutTheColumnsThatCount) {
+  std::uint64_t seed = 11000;
+  for (int tile = 0; tile < kTileCount; ++tile) {
+    const cuda::mma::Tile& t = kTiles[static_cast<std::size_t>(tile)];
+    for (const int columns : {8, t.n / 2 + 8, t.n - 8}) {
+      MmaProblem p = drawn(++seed, tile, false);
+      p.m = t.m - 1;
+      p.n = columns + 4;
+      p.k = (t.stages + 2) * t.k + static_cast<int>(seed % 3) * 8;
+      p.a = p.b = Lie::along;
+      MmaScene scene(p);
+      cuda::Decision d;
+      d.input = p.input;
+      d.kernel = tile;
+      d.across = columns;
+      d.grid = 1;
+      const auto params = cuda::mma::make_params(scene.arguments(), d, nullptr);
+      EXPECT_EQ(params.tiles_n, 2);
+      EXPECT_EQ(run_mma_on_host(params, p.input, tile, false, 1,
+                                {p.arithmetic, MmaFault::none, ThreadOrder::mixed}),
+                "");
+      EXPECT_TRUE(scene.d() == scene.expected()) << name(t) << " " << columns << " " << p.text();
     }
   }
 }

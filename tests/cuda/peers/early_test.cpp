@@ -12,8 +12,9 @@
 
 #include "tests/cuda/peers/host_cta.hpp"
 
-// one_shot that begins before its product has stored all of a root (cuda/peers/early.hpp), in the
-// order that programmatic dependent launch allows at worst:
+// one_shot (cuda/peers/early.hpp) and two_shot without a meeting (posted.hpp) that begin before
+// their product has stored all of a root, in the order that programmatic dependent launch allows at
+// worst:
 //
 //     product of e + 1 stores     when the kernel of e has ended
 //     kernel of e + 1 begins      when all CTAs of the kernel of e have let it in
@@ -62,6 +63,11 @@ struct EarlyRank {
 
 class Early {
  public:
+  explicit Early(bool posted = false) : posted_(posted) {
+    for (EarlyRank& rank : ranks_) {
+      if (posted) std::fill(rank.data.begin(), rank.data.end(), std::byte{0xff});
+    }
+  }
   /// How many calls of rank 1 have wrong bits.
   int run(PeerFault fault, int places, std::uint64_t patience_ms) {
     places_ = places;
@@ -69,7 +75,7 @@ class Early {
     std::vector<std::thread> all;
     for (int r = 0; r < kEarlyRanks; ++r) {
       for (int call = 0; call < kEarlyCalls; ++call) {
-        all.emplace_back([this, r, call] { store(r, call); });
+        all.emplace_back([this, r, call, fault] { store(r, call, fault); });
         for (int c = 0; c < kEarlyCtas; ++c) {
           all.emplace_back([this, r, call, c, fault] { join(r, call, c, fault); });
         }
@@ -92,8 +98,9 @@ class Early {
     return ranks_[static_cast<std::size_t>(r)].roots[static_cast<std::size_t>(call % places_)];
   }
 
-  /// The product.
-  void store(int r, int call) {
+  /// The product. Behind a call that left its roots there it is later than the kernel that reads
+  /// them.
+  void store(int r, int call, PeerFault fault) {
     EarlyRank& rank = ranks_[static_cast<std::size_t>(r)];
     const auto at = static_cast<std::size_t>(call);
     if (call > 0) wait_for_count(rank.ended[at - 1], kEarlyCtas);
@@ -104,6 +111,10 @@ class Early {
     std::shuffle(order.begin(), order.end(), random);
     order.insert(order.end(), order.begin(), order.begin() + kEarlyElements / 4);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const bool left = fault == PeerFault::not_blanked && r == 0 && call >= places_;
+    for (int i = 0; left && rank.let_in[at] < kEarlyCtas && i < 5000; ++i) {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
     for (const std::size_t i : order) {
       std::atomic_ref<float>(root(r, call)[i]).store(values[i]);
       if (random() % 16 == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -129,7 +140,14 @@ class Early {
     job.host_word = &rank.host_word;
     job.mail_stride = 2048;
     job.odd_mail = 8192;
-    job.row[1] = job.row[2] = kEarlyRows;
+    job.row[1] = posted_ ? 2 : kEarlyRows;
+    job.row[2] = kEarlyRows;
+    job.two_shot = job.posted = posted_;
+    job.blank = true;
+    job.vectors = call % 2 == 0;
+    job.posted_stride = 2048;
+    job.posted_results = 4096;
+    job.posted_odd = 8192;
     job.owner[1] = 1;
     job.closes[1] = 1;
     for (int q = 0; q < kEarlyRanks; ++q) {
@@ -151,22 +169,28 @@ class Early {
         std::this_thread::sleep_for(std::chrono::microseconds(200));
       }
     };
-    run_early_on_host(job, host);
+    posted_ ? run_posted_on_host(job, host) : run_early_on_host(job, host);
     ++rank.ended[at];
   }
 
   std::array<EarlyRank, kEarlyRanks> ranks_;
+  const bool posted_;
   int places_ = 2;
   std::uint64_t patience_ms_ = 0;
 };
 
 TEST(CudaPeersEarly, BitsOfWholeRootsAndBlankOnesBehindThem) {
-  Early early;
-  EXPECT_EQ(early.run(PeerFault::none, 2, 20'000), 0);
-  for (int r = 0; r < kEarlyRanks; ++r) {
-    EXPECT_EQ(early.rank(r).host_word, 0U) << "no rank gave up";
-    for (const EarlyRoot& root : early.rank(r).roots) {
-      for (const float x : root) ASSERT_EQ(std::bit_cast<std::uint32_t>(x), kBlank);
+  for (const bool posted : {false, true}) {
+    Early early(posted);
+    EXPECT_EQ(early.run(PeerFault::none, 2, 20'000), 0) << posted;
+    for (int r = 0; r < kEarlyRanks; ++r) {
+      EXPECT_EQ(early.rank(r).host_word, 0U) << "no rank gave up";
+      for (const EarlyRoot& root : early.rank(r).roots) {
+        for (const float x : root) ASSERT_EQ(std::bit_cast<std::uint32_t>(x), kBlank);
+      }
+      const auto& data = early.rank(r).data;
+      const auto left = std::count(data.begin(), data.end(), std::byte{0xff});
+      EXPECT_TRUE(!posted || left == static_cast<std::ptrdiff_t>(data.size())) << "blank places";
     }
   }
 }
@@ -175,6 +199,7 @@ TEST(CudaPeersEarly, BitsOfWholeRootsAndBlankOnesBehindThem) {
 /// next call.
 TEST(CudaPeersEarly, PlantedFaultsMoveBits) {
   EXPECT_GT(Early().run(PeerFault::not_blanked, 2, 500), 0);
+  EXPECT_GT(Early(true).run(PeerFault::not_blanked, 2, 500), 0) << "without a meeting";
   EXPECT_GT(Early().run(PeerFault::none, 1, 500), 0) << "one place";
 }
 

@@ -123,8 +123,10 @@ struct ClusterMachine {
   std::function<void(Actor&, const Group&)> ended;
   std::function<void(Actor&, int x, int y, std::uint32_t box)> stored;
   std::map<std::pair<int, std::uint32_t>, std::vector<std::pair<std::uint32_t, int>>> staged;
+  int parts = 1;  ///< instructions that share the columns of a step
   /// A fault: what a barrier's count becomes.
   std::function<std::uint32_t(std::uint32_t)> count = [](std::uint32_t n) { return n; };
+  bool no_turns = false;  ///< a fault: groups that take tiles in turn do not wait for their turn
 
   void fail(const std::string& what) {
     if (failure.empty()) {
@@ -186,6 +188,17 @@ struct ClusterMachine {
     Barrier& b = barrier_of(c.cta, c.barrier);
     b.bytes -= c.from->box_bytes;
     settle(b);
+  }
+
+  void sync_cluster() {
+    auto& b = cluster_barriers[static_cast<std::size_t>(current->cta / cluster)];
+    const unsigned mine = b.second;
+    const std::size_t all = actors.size() / cluster_barriers.size();
+    if (++b.first == all) {
+      b = {0, mine + 1};
+    } else {
+      wait_until([&b, mine] { return b.second != mine; });
+    }
   }
 
   static void enter();
@@ -275,7 +288,10 @@ inline std::string ClusterMachine::run(unsigned seed, int blocks, int groups) {
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a > b ? a : b; }
 inline void __syncwarp() {}
-inline void __syncthreads() { detgemm::test::machine.fail("__syncthreads in a cluster"); }
+inline void __syncthreads() {
+  if (detgemm::test::machine.cluster > 1) detgemm::test::machine.fail("__syncthreads in a cluster");
+  detgemm::test::machine.sync_cluster();
+}
 inline unsigned __shfl_sync(unsigned, unsigned value, int) { return value; }
 inline int __ffs(int bits) { return __builtin_ffs(bits); }
 inline float __uint_as_float(std::uint32_t bits) { return detgemm::arithmetic::float_of(bits); }
@@ -310,22 +326,13 @@ inline std::uint32_t cluster_ctarank() {
 inline std::uint32_t mapa(std::uint32_t address, std::uint32_t rank) {
   return address + (rank + 1) * test::kRemote;
 }
-inline void cluster_sync() {
-  auto& b =
-      machine.cluster_barriers[static_cast<std::size_t>(machine.current->cta / machine.cluster)];
-  const unsigned mine = b.second;
-  const std::size_t all = machine.actors.size() / machine.cluster_barriers.size();
-  if (++b.first == all) {
-    b = {0, mine + 1};
-  } else {
-    machine.wait_until([&b, mine] { return b.second != mine; });
-  }
-}
+inline void cluster_sync() { machine.sync_cluster(); }
 inline void bar_arrive(std::uint32_t id, std::uint32_t threads) {
   auto& b = machine.own().named[id];
   if (++b.first == threads * test::kLanes / 128) b = {0, b.second + 1};
 }
 inline void bar_sync(std::uint32_t id, std::uint32_t threads) {
+  if (machine.no_turns && threads == 256) return;
   auto& b = machine.own().named[id];
   const unsigned mine = b.second;
   bar_arrive(id, threads);
@@ -373,8 +380,10 @@ template <DType T, int N, bool kAMn, bool kBMn>
 struct Wgmma {
   template <bool kFresh = false>
   static void run(float (&d)[N / 2], std::uint64_t a, std::uint64_t b) {
+    const int first = static_cast<int>(machine.current->started.size()) % machine.parts * N;
     for (int i = 0; i < N / 2; ++i) {
-      d[i] = static_cast<float>(8 * (i / 4) + 2 * static_cast<int>(threadIdx.x % 4) + i % 2);
+      const int column = 8 * (i / 4) + 2 * static_cast<int>(threadIdx.x % 4) + i % 2;
+      d[i] = static_cast<float>(first + column);
     }
     machine.current->started.emplace_back(static_cast<std::uint32_t>(a << 4),
                                           static_cast<std::uint32_t>(b << 4));

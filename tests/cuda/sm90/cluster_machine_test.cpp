@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernel of chains in clusters of two and four, on the host: whatever the CTAs' speeds and the
-// order in which copies arrive, every wgmma reads the rows and blocks that it should from its start
-// to its end, every CTA comes to an end, and every output is stored.
+// The kernel of chains in clusters of two and four, and of two tiles in turn, on the host: whatever
+// the CTAs' speeds and the order in which copies arrive, every wgmma reads the rows and blocks that
+// it should from its start to its end, every CTA comes to an end, and every output is stored.
 
 #include "tests/cuda/sm90/cluster_machine.hpp"
 
@@ -44,6 +44,7 @@ int index_of(const Geometry& t) {
 template <class T>
 struct Launch {
   static constexpr const Geometry& kT = T::kGeometry;
+  static constexpr int kParts = T::kN / T::kStepN;  ///< instructions per step
   const Case& c;
   GemmArguments g = arguments_of(c);
   LaunchOptions options = options_of(c);
@@ -56,13 +57,14 @@ struct Launch {
 
   explicit Launch(const Case& of) : c(of) {
     const Boxes x = x_boxes(kT, p), y = y_boxes(kT, p);
-    const int slab = shape.c.slab_bytes / (shape.c.x_contiguous ? kT.groups * kT.blocks : 1);
+    const int slab = shape.c.slab_bytes / (shape.c.x_contiguous ? kT.x() / 64 : 1);
     maps.y.opaque[0] = 1;
     maps.c.opaque[0] = 2;
     machine.sources = {{0, static_cast<int>(p.x.rows), x.rows, x.rows * 128, p.x_stable},
                        {1, static_cast<int>(p.y.rows), y.rows, y.rows * 128, p.y_stable},
                        {2, 0, 0, slab, false}};
     machine.cluster = T::kCluster;
+    machine.parts = kParts;
     machine.kernel = [this] { chain_kernel<T>(maps, shape, g); };
     machine.ended = [this](test::Actor& a, const test::Group& group) { check(a, group); };
     machine.stored = [this](test::Actor& a, int x0, int y0, std::uint32_t box) {
@@ -97,6 +99,15 @@ struct Launch {
     return one;
   }
 
+  /// Of a group's own tiles, the number among those of its CTA; and where its rows begin in one.
+  static int number_of(const test::Actor& a, int own) {
+    const int group = static_cast<int>(a.thread.x / 128 - 1);
+    return own * T::kTurns + (T::kTurns > 1 ? group : 0);
+  }
+  static int row_of(const test::Actor& a) {
+    return T::kTurns > 1 ? 0 : static_cast<int>(a.thread.x / 128 - 1) * T::kBlocks * 64;
+  }
+
   /// The first rows of tile `number` of a CTA.
   std::pair<int, int> origin(int cta, int number) const {
     int tile_x = 0, tile_y = 0;
@@ -119,20 +130,21 @@ struct Launch {
   }
   void check(const test::Actor& a, const test::Group& group) const {
     if (a.thread.x % 128 != 0) return;
-    const auto [x0, y0] = origin(a.cta, a.groups_ended / shape.k_blocks);
+    const auto [x0, y0] = origin(a.cta, number_of(a, a.groups_ended / shape.k_blocks));
     const int block = a.groups_ended % shape.k_blocks;
-    if (group.reads.size() != 4 * T::kBlocks) return machine.fail("a stage is four steps");
-    for (int i = 0; i < T::kBlocks; ++i) {  // the steps after the first read the same rows
+    constexpr int kOfStep = T::kBlocks * kParts;
+    if (group.reads.size() != 4 * kOfStep) return machine.fail("a stage is four steps");
+    for (int i = 0; i < kOfStep; ++i) {  // the steps after the first read the same rows
       const auto [x, y] = group.reads[static_cast<std::size_t>(i)];
-      const int row = x0 + (static_cast<int>(a.thread.x / 128 - 1) * T::kBlocks + i) * 64;
+      const int row = x0 + row_of(a) + i / kParts * 64;
       check_rows(x, 0, 64, row, shape.x_rows, block);
-      check_rows(y, 1, T::kN, y0, shape.y_rows, block);
+      check_rows(y, 1, T::kStepN, y0 + i % kParts * T::kStepN, shape.y_rows, block);
     }
   }
 
   /// D has its neighbours along x, since N is there: boxes of (slab, 64).
   void store(test::Actor& a, int x, int y, std::uint32_t box) {
-    const int number = a.groups_ended / shape.k_blocks - 1;
+    const int number = number_of(a, a.groups_ended / shape.k_blocks - 1);
     const auto [x0, y0] = origin(a.cta, number);
     auto& staged = machine.staged[{a.cta, 0}];
     for (const auto& [to, column] : staged) {
@@ -196,6 +208,43 @@ TEST(Sm90ClusterMachine, Quads) {
 TEST(Sm90ClusterMachine, Pairs) {
   expect_all_run<geometry::pair(1, 1, 96, false)>();
   expect_all_run<geometry::pair(1, 2, 96, true)>();
+}
+/// Without a cluster: two instructions share the columns of a step.
+TEST(Sm90ClusterMachine, TwoInstructionsOfAStep) {
+  using T = Tile<DType::bf16, geometry::tile(3, 1, 208), false, false>;
+  static_assert(T::kStepN == 104);
+  const Case c{T::kN * 2 + 3, T::kX * 3 + 8, 640, 2, false, true};
+  Launch<T> launch(c);
+  EXPECT_EQ(launch.run(1), "");
+  machine.parts = 1;  // as if the second one wrote the accumulators of the first
+  EXPECT_TRUE(launch.run(1).starts_with("a column of the accumulators is stored as another"));
+}
+
+/// One tile, an even and an odd number of them, a K shorter than the ring and longer.
+template <Geometry kG>
+void expect_turns_run() {
+  const std::int64_t tile = kG.x();
+  expect_runs<kG>({kG.n - 5, tile - 8, 200, 1}, 3);
+  expect_runs<kG>({kG.n * 2 + 3, tile * 3, 64 * 20, 1, true, false}, 3);
+  expect_runs<kG>({kG.n * 3, tile * 3 + 16, 64 * 3, 2, true, true}, 3);
+  expect_runs<kG>({kG.n * 5 + 1, tile, 64, 1, false, true}, 3);
+}
+TEST(Sm90ClusterMachine, TilesInTurn) {
+  expect_turns_run<geometry::in_turn(96)>();
+  expect_turns_run<geometry::in_turn(128)>();
+  expect_turns_run<geometry::in_turn(192)>();
+}
+
+/// A group that does not wait for its turn takes a stage of the round before for its own.
+TEST(Sm90ClusterMachine, AGroupOutOfTurnIsFound) {
+  using T = Tile<DType::bf16, geometry::in_turn(128), false, false>;
+  Launch<T> launch({128 * 3, 128 * 3, 64 * 9, 1});
+  machine.no_turns = true;
+  int found = 0;
+  for (unsigned seed = 1; seed <= 10; ++seed) found += launch.run(seed).empty() ? 0 : 1;
+  machine.no_turns = false;
+  EXPECT_GE(found, 8);
+  EXPECT_EQ(launch.run(1), "");
 }
 
 /// A stage that is handed back by three CTAs of four, or by all and once more, is a fault that the

@@ -265,8 +265,21 @@ Kernel pack_kernel() {
   kernel.pack = true;
   return {test::address_of(kernel), 256, 0, 1};
 }
+/// The driver's own rules, without its limits of the elements in a box.
+bool is_legal(const TensorShape& shape) {
+  bool legal = reinterpret_cast<std::uintptr_t>(shape.data) % 16 == 0;
+  for (int i = 0; i < shape.rank; ++i) {
+    legal &= shape.extent[i] >= 1 && shape.extent[i] <= std::uint64_t{1} << 32;
+    legal &= shape.box[i] >= 1 && shape.box[i] <= 256;
+    if (i > 0)
+      legal &= shape.stride[i - 1] % 16 == 0 && shape.stride[i - 1] < std::uint64_t{1} << 40;
+  }
+  return legal;
+}
+
 cudaError_t encode(const TensorShape& shape, CUtensorMap* map) {
   *map = {};
+  if (!is_legal(shape)) return cudaErrorInvalidValue;
   if (recorded.refuse_3d && shape.rank == 3) {
     ++recorded.refused_maps;
     return cudaErrorNotSupported;

@@ -264,6 +264,8 @@ GroupedArguments draw_groups(Draws& r, bool e4m3) {
     const bool n_major = !e4m3 && r.one_in(2);
     g.bs = n_major ? Strides{up(g.n, 8), 1} : Strides{1, g.k};
     p.distance.b = g.k * (n_major ? up(g.n, 8) : g.n);
+    // Of one row per group the distance is all that separates rows.
+    if (e4m3 && g.m == 1 && !segments && r.one_in(2)) p.distance.a += 1 + r.below(40);
   }
   const Groups d = groups_of(r, g.m, g.n, p.groups, segments);
   const Groups c = r.one_in(2) ? d : groups_of(r, g.m, g.n, p.groups, segments);

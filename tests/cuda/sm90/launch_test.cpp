@@ -301,9 +301,10 @@ TEST(Sm90Launch, OrdinaryStoresGetTheLinesOfDAlongY) {
   }
 }
 
-/// An activation of 16-bit outputs changes neither the kernel nor its roles.
+/// An activation of 16-bit outputs changes neither the kernel nor its roles, but where another tile
+/// is multiplied meanwhile.
 TEST(Sm90Launch, AnActivatedProductHasTheKernelOfTheBareOne) {
-  int swapped = 0;
+  int swapped = 0, in_turn = 0;
   for (const bool columns : {false, true}) {
     for (const Activation activation :
          {Activation::gelu, Activation::gelu_tanh, Activation::silu}) {
@@ -316,14 +317,39 @@ TEST(Sm90Launch, AnActivatedProductHasTheKernelOfTheBareOne) {
         g.epilogue.activation = activation;
         g.epilogue.has_bias = true;
         const Decision activated = choose(g, 132, -1).decision;
+        swapped += bare.swapped ? 1 : 0;
+        if (geometry_of(activated).turns > 1) {
+          ++in_turn;
+          continue;
+        }
         EXPECT_EQ(cuda::sm90::name(activated), cuda::sm90::name(bare)) << m;
         EXPECT_EQ(activated.raster.group, bare.raster.group) << m;
         EXPECT_EQ(activated.grid, bare.grid) << m;
-        swapped += bare.swapped ? 1 : 0;
       }
     }
   }
   EXPECT_GT(swapped, 0);
+  EXPECT_GT(in_turn, 0);
+}
+
+/// Tiles in turn have products and no C, whichever way C is read; they win where K is short.
+TEST(Sm90Launch, TilesInTurnHaveProductsAndNoC) {
+  GemmArguments g = arguments({1216, 32768, 512});
+  const int forced = test::forced_index({g, Arithmetic::hopper, DType::bf16}, "128x192-in-turn");
+  EXPECT_TRUE(is_taken(choose(g, 132, forced)));
+  EXPECT_EQ(cuda::sm90::name(choose(g, 132, -1).decision), "sm90/128x192-in-turn");
+  g.c = g.d;
+  g.cs = g.ds;
+  g.c_type = g.output;
+  g.epilogue.beta = 0.5F;
+  EXPECT_NE(std::string(choose(g, 132, forced).why_not).find("and no C"), std::string::npos);
+  EXPECT_EQ(geometry_of(choose(g, 132, -1).decision).turns, 1);
+  g.epilogue.beta = 0;
+  g.continue_from_c = true;
+  EXPECT_FALSE(is_taken(choose(g, 132, forced)));
+  g = arguments({1216, 32768, 0});
+  EXPECT_FALSE(is_taken(choose(g, 132, forced)));
+  EXPECT_EQ(geometry_of(choose(g, 132, -1).decision).turns, 1);
 }
 
 TEST(Sm90Launch, TheStageIsWhatTheBoxesBring) {

@@ -28,6 +28,8 @@ FILLING = 132    # programs with all blocks of a request each that are enough wh
 FEW = 64
 SHORT = 1, 4     # blocks of a request that one program takes where others share theirs: of few requests, and of many
 QUERIES = {"rows": 128, "num_warps": 8, "num_stages": 2}  # a tile of queries
+NARROW = 128     # rows of keys and values up to which two stages of them fit into a processor's shared memory
+WIDE = {"rows": 64, "num_warps": 4 if HIP else 8, "num_stages": 1}  # of wider ones: a block of each is 128 KB of 227
 # Forms of programs of few rows: of a block or two each, of a few blocks each, of many blocks or many requests (docs/log/vllm.md).
 BRIEF, FEW_EACH, MANY = ({"num_warps": warps, "num_stages": stages} for warps, stages in ((4 if HIP else 8, 1), (4 if HIP else 8, 2), (4, 2)))
 
@@ -170,21 +172,22 @@ def paged_attention(q, k, v, table, segments, scale, max_q, max_k, by_keys=None,
     width = max(16, power_of_2(dim))
     strides = (table.stride(0), q.stride(0), q.stride(1), *(each for x in (k, v) for each in (x.stride(0), x.stride(1), x.stride(2))))
     early, rows, blocks = _programmatic(device), max_q * group, cdiv(max_k, order.KEYS)
-    few = rows <= FEW_ROWS
-    shape = {"PAGE": page, "DIM": dim, "WIDTH": width, "ROWS": max(16, power_of_2(rows)) if few else QUERIES["rows"], "TYPE": TYPES[q.dtype]}
+    few, wide = rows <= FEW_ROWS, width > NARROW
+    queries = WIDE if wide else QUERIES
+    shape = {"PAGE": page, "DIM": dim, "WIDTH": width, "ROWS": max(16, power_of_2(rows)) if few else queries["rows"], "TYPE": TYPES[q.dtype]}
     programs, filled = programs_of(count, kv_heads, blocks), count * kv_heads >= FILLING
     if few and by_keys is not False and (programs > 1 or by_keys):
         short, number = SHORT[filled], count * kv_heads * rows * blocks
         parts = torch.empty(number * (width + 4), dtype=torch.float32, device=device)
         pairs, joined = parts[:2 * number].view(torch.int64), parts[2 * number:]
-        form = BRIEF if programs == blocks else FEW_EACH if blocks <= 4 * programs else MANY
+        form = WIDE if wide else BRIEF if programs == blocks else FEW_EACH if blocks <= 4 * programs else MANY
         launch(_by_keys, (programs, kv_heads, count), q, k, v, table, *joined.split((number, number, number * width)), out, segments, scale,
-               heads, group, rows, blocks, *strides, **shape, SHORT=short, EARLY=early, **form, enable_fp_fusion=False, **PRODUCTS,
-               **_options(early))
+               heads, group, rows, blocks, *strides, **shape, SHORT=short, EARLY=early, enable_fp_fusion=False, **PRODUCTS, **_options(early),
+               num_warps=form["num_warps"], num_stages=form["num_stages"])
         join.join(joined, pairs, number, out, segments, heads, group, rows, blocks, kv_heads, dim, width, short, early, _options(early))
     else:
         early = early and few
-        tile = QUERIES if not few else MANY if count * kv_heads >= 3 * FILLING else BRIEF
+        tile = queries if wide or not few else MANY if count * kv_heads >= 3 * FILLING else BRIEF
         launch(_by_rows, (cdiv(rows, shape["ROWS"]), kv_heads, count), q, k, v, table, out, segments, scale, heads, group, *strides, **shape,
                EARLY=early, enable_fp_fusion=False, **PRODUCTS, **_options(early), num_warps=tile["num_warps"], num_stages=tile["num_stages"])
     return out
