@@ -74,7 +74,7 @@ LevelRow candidate(Random& random, std::span<const int> levels, const OpenPairs&
   for (std::size_t at = 0; at < order.size(); ++at) {
     const std::size_t factor = order[at];
     const auto start = static_cast<int>(random.below(levels[factor]));
-    std::int64_t most = -1;
+    std::int64_t most_closed = -1;
     for (int i = 0; i < levels[factor]; ++i) {
       const int level = (start + i) % levels[factor];
       std::int64_t closes = 0;
@@ -89,11 +89,11 @@ LevelRow candidate(Random& random, std::span<const int> levels, const OpenPairs&
           closes += pairs.open(factor, level, order[before], row[order[before]]) ? 1 : 0;
         }
       }
-      if (closes <= most) continue;
-      most = closes;
+      if (closes <= most_closed) continue;
+      most_closed = closes;
       row[factor] = level;
     }
-    if (at > 0) gain += most;
+    if (at > 0) gain += most_closed;
   }
   return row;
 }
@@ -106,15 +106,15 @@ std::vector<LevelRow> covering_rows(std::span<const int> levels) {
   std::vector<LevelRow> rows;
   while (pairs.left() > 0) {
     LevelRow best;
-    std::int64_t most = -1;
+    std::int64_t largest_gain = -1;
     for (int i = 0; i < kCandidates; ++i) {
       std::int64_t gain = 0;
       LevelRow row = candidate(random, levels, pairs, gain);
-      if (gain <= most) continue;
-      most = gain;
+      if (gain <= largest_gain) continue;
+      largest_gain = gain;
       best = std::move(row);
     }
-    if (most == 0) continue;
+    if (largest_gain == 0) continue;
     pairs.close(best);
     rows.push_back(std::move(best));
   }

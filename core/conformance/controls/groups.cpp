@@ -112,6 +112,18 @@ void in_place(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
 void last_of_many(const GroupedArguments& p, std::int64_t group, GemmArguments& g) {
   if (p.kind == GroupKind::batched && p.groups > 64 && group == p.groups - 1) other_reduction(g);
 }
+void alone_in_a_batch(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
+  if (p.kind == GroupKind::batched && p.groups == 1) other_reduction(g);
+}
+void eighth_of_batch(const GroupedArguments& p, std::int64_t group, GemmArguments& g) {
+  if (p.kind == GroupKind::batched && group % 8 == 7) other_reduction(g);
+}
+void with_relu(const GroupedArguments&, std::int64_t, GemmArguments& g) {
+  if (g.epilogue.activation == Activation::relu) other_reduction(g);
+}
+void long_segment(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
+  if (p.kind == GroupKind::k_grouped && g.k > 512) other_reduction(g);
+}
 void by_bias(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
   if (p.kind == GroupKind::k_grouped && g.epilogue.has_bias) other_reduction(g);
 }
@@ -162,6 +174,14 @@ constexpr std::array kGroupFaults{
                     "the last of more than 64 batched groups is added in another "
                     "order",
                     "group_count", kNarrowChain, last_of_many},
+    PlantedInGroups{"batch_of_one", "a batch of one group is added in another order", "group_count",
+                    kNarrowChain, alone_in_a_batch},
+    PlantedInGroups{"eighth_of_batch", "every eighth batched group is added in another order",
+                    "group_order", kNarrowChain, eighth_of_batch},
+    PlantedInGroups{"group_relu", "groups with relu are added in another order", "group_ranks",
+                    kWideChain, with_relu},
+    PlantedInGroups{"long_segment", "segments of more than 512 products mean another order",
+                    "group_cuts", kWideChain, long_segment},
     PlantedInGroups{"segment_bias", "segments of products with a bias are added in another order",
                     "group_cuts", kWideChainOut, by_bias},
     PlantedInGroups{"writes_nobodys_rows", "rows after the last group are computed", "group_empty",

@@ -4,6 +4,7 @@
 #include "core/conformance/properties/experts.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace detgemm::conformance {
@@ -36,6 +37,15 @@ bool computes(Case& c, const GemmSpec& gemm) {
   return c.engine().supports(spec.gemm).ok();
 }
 
+/// Changes the spec to the first of some values, from a random one on, that the engine computes.
+template <class Change, class T, std::size_t kCount>
+void change_to_one_of(Case& c, const std::array<T, kCount>& values, Change&& computed) {
+  const auto start = static_cast<std::size_t>(c.random().below(std::int64_t{kCount}));
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (computed(values[(start + i) % kCount])) return;
+  }
+}
+
 /// What the accumulator of every group starts from and what follows it, as far as the engine
 /// computes it: continue, alpha, a bias of each group's own, an activation, scales of lines.
 GemmSpec draw_epilogue(Case& c) {
@@ -44,7 +54,9 @@ GemmSpec draw_epilogue(Case& c) {
   const auto if_computed = [&](auto&& change) {
     GemmSpec changed = spec;
     change(changed);
-    if (computes(c, changed)) spec = changed;
+    if (!computes(c, changed)) return false;
+    spec = changed;
+    return true;
   };
   if (c.index() % 3 == 0) {
     if_computed([](GemmSpec& s) { s.continue_from_c = true; });
@@ -55,8 +67,14 @@ GemmSpec draw_epilogue(Case& c) {
     return spec;
   }
   if_computed([](GemmSpec& s) { s.alpha = -1.7F; });
-  if_computed([](GemmSpec& s) { s.bias = DType::fp32; });
-  if_computed([](GemmSpec& s) { s.activation = Activation::silu; });
+  constexpr std::array types{DType::fp32, DType::bf16, DType::fp16};
+  change_to_one_of(c, types,
+                   [&](DType type) { return if_computed([&](GemmSpec& s) { s.bias = type; }); });
+  constexpr std::array activations{Activation::silu, Activation::relu, Activation::gelu_tanh,
+                                   Activation::gelu};
+  change_to_one_of(c, activations, [&](Activation activation) {
+    return if_computed([&](GemmSpec& s) { s.activation = activation; });
+  });
   return spec;
 }
 

@@ -4,6 +4,7 @@
 // Forward passes of a mixture of experts: what must not enter a row of D.
 
 #include <algorithm>
+#include <array>
 
 #include "core/conformance/properties/experts.hpp"
 #include "core/conformance/properties/list.hpp"
@@ -75,14 +76,20 @@ void group_neighbours(Case& c) {
   check_order_matters(c, *experts);
 }
 
-/// Groups in other places.
+/// Groups in other places, of all kinds that have rows.
 void group_order(Case& c) {
   if (!computes_groups(c, GroupKind::m_grouped)) return;
   const auto experts = draw_experts(c, kExperts);
   if (!experts) return;
+  // A batch takes as much work for each group as for the largest, which has whole tiles in some
+  // cases.
+  const GroupKind stacked = c.index() % 3 == 2 ? GroupKind::m_masked : GroupKind::batched;
+  const std::array kinds{GroupKind::m_grouped, GroupKind::m_masked, GroupKind::m_grouped, stacked};
   Arrangement x{whole_groups(*experts)};
   for (int turn = 0; turn < 4; ++turn) {
     x.type = any_type(c);
+    x.kind = kinds[static_cast<std::size_t>(turn + c.index()) % kinds.size()];
+    if (!computes_groups(c, x.kind)) x.kind = GroupKind::m_grouped;
     if (!same_rows(c, *experts, x, turn == 0 ? "in order" : "in another order")) return;
     shuffle(c, x.groups);
     // The group with most rows once at each end, too.
@@ -93,6 +100,19 @@ void group_order(Case& c) {
   check_order_matters(c, *experts);
 }
 
+namespace {
+
+/// A group alone, as a batch of one and with a count of its rows.
+bool one_stacked_group(Case& c, const std::vector<Expert>& experts, Arrangement x) {
+  for (const GroupKind kind : {GroupKind::batched, GroupKind::m_masked}) {
+    x.kind = kind;
+    if (computes_groups(c, kind) && !same_rows(c, experts, x, "a group alone")) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 /// One expert among 1 to 1000 groups, of which the others are empty.
 void group_count(Case& c) {
   if (!computes_groups(c, GroupKind::m_grouped)) return;
@@ -102,9 +122,11 @@ void group_count(Case& c) {
     if (count == 1000 && !c.full()) break;
     Arrangement x;
     x.groups.assign(count, Group{1, {}});
-    x.groups[count / 2] = whole_group(*experts, 0);
+    const std::int64_t place = c.random().below(static_cast<std::int64_t>(count));
+    x.groups[static_cast<std::size_t>(place)] = whole_group(*experts, 0);
     x.type = any_type(c);
     if (!same_rows(c, *experts, x, std::to_string(count) + " groups")) return;
+    if (count == 1 && !one_stacked_group(c, *experts, x)) return;
     if (count < 130 || c.index() % 3 == 2) continue;  // whole tiles would take seconds
     // The last group of many, and the kinds whose groups all have an array of their own.
     x.groups.back() = whole_group(*experts, 0);

@@ -40,7 +40,9 @@ void joined_otherwise(Case& c, const Request& request, std::int64_t count) {
   if (if_supported([](GemmSpec& spec) { spec.bias = DType::bf16; })) {
     plain.bias = draw_normal(c.random(), DType::bf16, 1, request.b.cols);
   }
-  if_supported([](GemmSpec& spec) { spec.activation = Activation::silu; });
+  for (const Activation activation : {Activation::silu, Activation::relu, Activation::gelu}) {
+    if (if_supported([&](GemmSpec& spec) { spec.activation = activation; })) break;
+  }
   if (if_supported([](GemmSpec& spec) { spec.beta = 0.7F; })) {
     plain.c = draw_normal(c.random(), plain.spec.contract.output, request.a.rows, request.b.cols);
   }

@@ -73,14 +73,14 @@ void one_plan(Case& c, Request request, Output result) {
   if (!c.try_add_c(request, result)) return;
   const bool adds_c = request.spec.reads_c();
   const std::int64_t m = request.a.rows;
-  const std::int64_t most = m + c.random().between(1, 40);
+  const std::int64_t max_m = m + c.random().between(1, 40);
   struct Call {
     Request request;
     Elements expected;
   };
   std::vector<Call> calls;
   for (const auto& [rows, moved] : std::initializer_list<std::pair<std::int64_t, bool>>{
-           {m, false}, {most, true}, {1, false}, {m, true}, {most, false}}) {
+           {m, false}, {max_m, true}, {1, false}, {m, true}, {max_m, false}}) {
     Request now = request;
     now.a = rows_in_turn(request.a, rows);
     if (adds_c) now.c = rows_in_turn(request.c, rows);
@@ -94,7 +94,7 @@ void one_plan(Case& c, Request request, Output result) {
   }
   auto plan = Plan::create(c.engine(), sized(request), request.options);
   if (!plan) return c.note(plan.status());
-  const auto bytes = plan->workspace_bytes(most);
+  const auto bytes = plan->workspace_bytes(max_m);
   if (!bytes) return c.note(bytes.status());
   Device& device = c.engine().device();
   auto workspace = Buffer::scratch(device, *bytes, 0xff);
