@@ -144,6 +144,8 @@ def _check_plain(array, name):
     if torch is not None and isinstance(array, torch.Tensor) and torch.autograd.forward_ad._current_level >= 0:
         if torch.autograd.forward_ad.unpack_dual(array).tangent is not None:
             raise lib.DetgemmError(f"{name} is a dual tensor: it must carry no tangent, which would be lost here")
+    if torch is not None and isinstance(array, torch.Tensor) and array.is_neg():
+        raise lib.DetgemmError(f"{name} is a negative view, whose memory holds other values: pass {name}.resolve_neg()")
     dtype = getattr(array, "dtype", None)
     if not getattr(dtype, "isnative", True):
         raise lib.DetgemmError(f"{name}.dtype is {dtype.str}, in the other byte order: it must be in this machine's, such as "

@@ -167,7 +167,14 @@ def test_negative_and_conjugate_bits_are_resolved():
     z = torch.view_as_complex(torch.randn(4, 16, 2))
     a, b = z.conj().imag, torch.randn(16, 3)
     assert a.is_neg()
-    assert dt.same_bits(OPS.gemm(a, b, "ieee_fma/fp32/chain"), OPS.gemm(a.resolve_neg(), b, "ieee_fma/fp32/chain"))
+    whole = OPS.gemm(a.resolve_neg(), b, "ieee_fma/fp32/chain")
+    assert dt.same_bits(OPS.gemm(a, b, "ieee_fma/fp32/chain"), whole)
+    out, acc = torch.zeros(4, 3), torch.zeros(4, 3)
+    OPS.gemm.out(a, b, "ieee_fma/fp32/chain", out=out)
+    OPS.accumulate_(acc, a, b, "ieee_fma/fp32/chain")
+    assert dt.same_bits(out, whole) and dt.same_bits(acc, whole)
+    plain = a.resolve_neg()
+    assert dt.same_bits(a, plain) and not dt.same_bits(a, -plain) and dt.digest(a) == dt.digest(plain) != dt.digest(-plain)
 
 
 SAMPLES = {

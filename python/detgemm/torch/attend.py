@@ -10,7 +10,7 @@ import torch
 
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
-from detgemm.torch.dispatch import check_tensor, chosen, on_device, refuse
+from detgemm.torch.dispatch import check_factor, check_tensor, chosen, on_device, refuse
 from detgemm.torch.fakes import register_fake
 
 ROW_LOCAL["attention"] = "blocks of 128 keys from the sequence's own start"
@@ -119,9 +119,11 @@ def attention(q, k, v, segments=None, *, scale=None, max_q=0, max_k=0):
                f"q has the shape {tuple(q.shape)}: without segments it must have k's batch and no more "
                f"queries than there are keys, {tuple(k.shape)}")
         segments = dense(q.shape[0], q.shape[2], k.shape[2], q.device)
+    check_tensor("segments", segments)
     refuse(segments.dim() != 2 or segments.shape[1] != 6 or segments.dtype != torch.int32,
            f"segments has the shape {tuple(segments.shape)} of {segments.dtype}: it must be S x 6 int32")
     refuse(segments.device != q.device, f"segments is on {segments.device} and q is on {q.device}")
     needed = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
     scale = q.shape[3] ** -0.5 if scale is None else scale
+    check_factor("scale", scale)
     return attention_op(q, k, v, segments, float(scale), max_q, max_k, needed)[0]

@@ -13,7 +13,7 @@ _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 def as_integers(tensor):
     """The tensor's bytes as integers of the same size, so that NaN and the two zeros compare as bits."""
-    return tensor.detach().contiguous().view(_INTEGERS[tensor.element_size()])
+    return tensor.detach().resolve_neg().contiguous().view(_INTEGERS[tensor.element_size()])
 
 
 def same_bits(x, y):
@@ -28,7 +28,7 @@ def digest(tensor):
     """64 bits, as 16 hexadecimal digits, of a tensor's type, shape and elements; `detgemm run` prints the same."""
     check_tensor("tensor", tensor)
     matrix = tensor.detach().reshape(-1, tensor.shape[-1]) if tensor.dim() else tensor.reshape(1, 1)
-    return arrays.digest(matrix.contiguous().cpu())
+    return arrays.digest(matrix.resolve_neg().contiguous().cpu())
 
 
 def _tensors(value):

@@ -4,6 +4,7 @@
 import contextlib
 import functools
 import importlib
+from numbers import Real
 
 import torch
 
@@ -16,7 +17,12 @@ def refuse(condition, sentence):
 
 
 def check_tensor(name, x):
-    refuse(not isinstance(x, torch.Tensor), f"{name} is a {type(x).__name__}: it must be a tensor")
+    # Sentences are made where they are said: small products wait for these lines.
+    if not isinstance(x, torch.Tensor):
+        raise lib.DetgemmError(f"{name} is a {type(x).__name__}: it must be a tensor")
+    if x.layout is not torch.strided or x.is_nested:
+        kind = "nested" if x.is_nested else f"of the layout {x.layout}"
+        raise lib.DetgemmError(f"{name} is {kind}: it must be a tensor with strides, torch.strided")
 
 
 def check_tensors(**named):
@@ -24,8 +30,54 @@ def check_tensors(**named):
         check_tensor(name, x)
 
 
+def check_factor(name, value):
+    """Refuses a factor that is no number, is not finite in fp32, or that fp32 makes 0. Made of comparisons, which a compiler traces."""
+    if isinstance(value, bool) or not (isinstance(value, (int, float)) or isinstance(value, Real)):
+        raise lib.DetgemmError(f"{name} is {value!r}: it must be a number")
+    if not abs(value) < 2.0**128 - 2.0**103 or not (value == 0 or abs(value) > 2.0**-150):
+        raise lib.DetgemmError(f"{name} is {value!r}: it must be 0, or a finite number that fp32 holds")
+
+
+def check_count(name, value, start=0):
+    """Refuses what is no integer from `start` on, below 2^31, where an index of a kernel would end."""
+    if isinstance(value, (bool, float, complex, torch.Tensor)) or not hasattr(value, "__index__"):
+        raise lib.DetgemmError(f"{name} is {value!r}: it must be an integer")
+    if value < start:
+        raise lib.DetgemmError(f"{name} is {value}: it must {'not be negative' if start == 0 else 'be positive'}")
+    if value >= 2**31:
+        raise lib.DetgemmError(f"{name} is {value}: it must be less than 2^31")
+
+
+def check_contract(contract):
+    """An operator of PyTorch refuses another type with a list of its schemas."""
+    if not isinstance(contract, str):
+        raise lib.DetgemmError(f'contract is {contract!r}: it must be text such as "hopper/bf16/chain->bf16"')
+
+
+def check_optional(**named):
+    for name, x in named.items():
+        if x is not None:
+            check_tensor(name, x)
+
+
+OPTIONS = ("alpha", "beta", "activation", "continue_from_c", "stable", "backend", "variant", "a_snapped", "b_snapped")
+
+
 def check_options(options):
-    """Refuses promises that an operator of PyTorch would take as other ones."""
+    """Refuses promises that an operator of PyTorch would take as other ones, and options of the wrong kind or name."""
+    for name in options:
+        if name not in OPTIONS:
+            raise lib.DetgemmError(f"{name} is no option: there are {', '.join(OPTIONS)}")
+    for name in ("activation", "backend", "variant"):
+        value = options.get(name)
+        if value is not None and not isinstance(value, str):
+            raise lib.DetgemmError(f"{name} is {value!r}: it must be text or None")
+    for name in ("alpha", "beta"):
+        value = options.get(name, 1.0)
+        if isinstance(value, torch.Tensor):
+            refuse(value.requires_grad, f"{name} is a tensor that requires a gradient: it has none here; multiply the result by it")
+        elif not isinstance(value, (Real, torch.SymFloat, torch.SymInt)):
+            raise lib.DetgemmError(f"{name} is {value!r}: it must be a number")
     for name in ("a_snapped", "b_snapped", "continue_from_c"):
         check_truth(name, options.get(name, False))
     refuse(isinstance(options.get("stable"), bool),

@@ -6,7 +6,7 @@ import torch
 from detgemm import _library as lib
 from detgemm.contract import contract as parsed
 from detgemm.torch.derivatives import check_tangents, guard, register_gradient
-from detgemm.torch.dispatch import check_options, check_tensors, under_autocast
+from detgemm.torch.dispatch import check_contract, check_optional, check_options, check_tensor, check_tensors, under_autocast
 from detgemm.torch.fakes import register_fake
 from detgemm.torch.main_grad import gradient_of
 from detgemm.torch.operators import NAMES, OPS, _as, _check_fake, _refuse, input_type, output_type
@@ -137,10 +137,13 @@ def grouped_gemm(a, b, offs, contract, *, bias=None, counts=None, scale_a=None, 
     b are first rounded to the contract's input type. A wrong call raises RuntimeError with a sentence.
     """
     check_tensors(a=a, b=b)
+    check_optional(offs=offs, bias=bias, counts=counts, scale_a=scale_a, scale_b=scale_b)
+    check_contract(contract)
     check_options(options)
     a, b = (a, b) if scale_a is not None else _autocast(a, contract, b)
     if out is None:
         return OPS.grouped_gemm(a, b, offs, contract, bias, counts, scale_a, scale_b, **options)
+    check_tensor("out", out)
     if out.requires_grad:
         raise RuntimeError("detgemm: out.requires_grad is True: results that are written into a given tensor "
                            "have no gradient")
@@ -156,6 +159,8 @@ def grouped_accumulate_(acc, a, b, offs, contract, **options):
     (`segments`) give the bits of the uncut batch, which acc += grouped_gemm(...) does not.
     """
     check_tensors(acc=acc, a=a, b=b)
+    check_optional(offs=offs)
+    check_contract(contract)
     check_options(options)
     check_tangents("grouped_accumulate_", acc, a, b)
     OPS.grouped_accumulate_(acc, a, b, offs, contract, **options)

@@ -11,14 +11,14 @@ import torch
 from detgemm.contract import contract as parsed
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import register_gradient
-from detgemm.torch.dispatch import check_tensors, check_truth, refuse, under_autocast
+from detgemm.torch.dispatch import check_factor, check_tensors, check_truth, refuse, under_autocast
 from detgemm.torch.fakes import register_fake
 from detgemm.torch.layers import _cast, _check_policy, _check_types
 from detgemm.torch.log_prob import LOGITS, ORDER, check_local, check_targets, checked_scale, no_second
 from detgemm.torch.log_prob_gradients import gradients, save
 from detgemm.torch.log_prob_sharded import sharded_log_prob_op
 from detgemm.torch.main_grad import gradient_of
-from detgemm.torch.operators import OPS, output_type
+from detgemm.torch.operators import OPS, input_type, output_type
 from detgemm.torch.plain.log_prob import LEAF
 
 ROW_LOCAL["linear_log_prob"] = ROW_LOCAL["linear_log_prob_backward"] = ORDER
@@ -77,7 +77,10 @@ def _logit_bytes(forward):
 
 
 @torch.compiler.assume_constant_result
-def _check_contracts(forward, dgrad, ranks, of_x):
+def check_contracts(forward, dgrad, ranks, of_x):
+    """Refuses contracts under which a layer's logits or their gradients have no rule here."""
+    reads = input_type(forward)
+    refuse(reads not in LOGITS, f"policy.input is {reads}: gradients of logits are bf16, so it must be bfloat16 or float32")
     refuse(output_type(forward) not in LOGITS, f'policy.forward is "{forward}": logits must be bf16 or fp32')
     refuse(ranks > 1 and of_x and parsed(dgrad).reduction != "tree",
            f'policy.dgrad is "{dgrad}": with {ranks} ranks dX is a sum over all of them, so it must be tree:LEAF')
@@ -135,8 +138,7 @@ def linear_log_prob(x, weight, targets, policy, *, scale=None, valid=None, bias=
     check_truth("entropy", entropy)
     if keep_logits is not None:
         check_truth("keep_logits", keep_logits)
-    if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not abs(alpha) < 2.0**128 - 2.0**103:
-        refuse(True, f"alpha is {alpha!r}: it must be a finite number of fp32")  # apart, since a compiler traces the sentence
+    check_factor("alpha", alpha)
     main_grad, flagged = gradient_of(weight, "weight")
     bias_main_grad, _ = gradient_of(bias, "bias")
     if under_autocast(x):
@@ -144,9 +146,7 @@ def linear_log_prob(x, weight, targets, policy, *, scale=None, valid=None, bias=
     _check_types(x, weight, policy)
     _check_shapes(x, weight, targets, bias, valid, group, vocab_start)
     ranks = 1 if group is None else torch.distributed.get_world_size(group)
-    if policy.input not in LOGITS:
-        refuse(True, f"policy.input is {policy.input}: gradients of logits are bf16, so it must be bfloat16 or float32")
-    _check_contracts(policy.forward, policy.dgrad, ranks, x.requires_grad and torch.is_grad_enabled())
+    check_contracts(policy.forward, policy.dgrad, ranks, x.requires_grad and torch.is_grad_enabled())
     leading, columns = targets.shape, weight.shape[0]
     rows, ids = (x, targets) if x.dim() == 2 else (x.reshape(-1, x.shape[-1]), targets.reshape(-1))
     factor = checked_scale(scale, rows.shape[0], rows, leading)

@@ -58,6 +58,31 @@ def _refuse(condition, sentence):
         raise RuntimeError("detgemm: " + sentence)
 
 
+# Negative views, such as the imaginary part of a conjugate. PyTorch's own fall-back copies operands, and ends in an assertion, after
+# which the process crashes, where a result goes to a negative view and the operator returns nothing.
+
+def _resolve(name):
+    overload = getattr(OPS, name.partition(".")[0])
+    overload = getattr(overload, name.partition(".")[2] or "default")
+    written = [each.name for each in overload._schema.arguments if each.alias_info is not None and each.alias_info.is_write]
+    places = [each.name for each in overload._schema.arguments]
+
+    def run(*operands, **options):
+        for place, x in (*zip(places, operands), *options.items()):
+            _refuse(place in written and isinstance(x, torch.Tensor) and x.is_neg(),
+                    f"{place} is a negative view: it must be a tensor that holds its values; pass {place}.resolve_neg()")
+        plain = [x.resolve_neg() if isinstance(x, torch.Tensor) else x for x in operands]
+        return overload(*plain, **{each: x.resolve_neg() if isinstance(x, torch.Tensor) else x for each, x in options.items()})
+
+    return run
+
+
+_negative = torch.library.Library("detgemm", "FRAGMENT")
+for _name in ("accumulate_", "bmm.out", "gemm.out", "grouped_accumulate_", "grouped_gemm.out", "scaled_gemm.out", "logits_gradient",
+              "linear_log_prob_backward"):
+    _negative.impl(_name, _resolve(_name), "Negative")
+
+
 # Shapes, for torch.compile, torch.export and meta tensors. There is no branch on M: the kernel is chosen
 # when the operator runs.
 

@@ -6,7 +6,7 @@ import ctypes
 import torch
 
 from detgemm.torch.derivatives import check_tangents
-from detgemm.torch.dispatch import check_options, check_tensors
+from detgemm.torch.dispatch import check_contract, check_optional, check_options, check_tensor, check_tensors
 from detgemm.torch.operators import MODULE, OPS
 
 
@@ -27,10 +27,13 @@ def gemm(a, b, contract, *, out=None, c=None, bias=None, **options):
     contract, with the operand's type; `linear` takes a policy with a contract for each.
     """
     check_tensors(a=a, b=b)
+    check_optional(c=c, bias=bias)
+    check_contract(contract)
     if options:
         check_options(options)
     if out is None:
         return OPS.gemm(a, b, contract, c, bias, **options)
+    check_tensor("out", out)
     if out.requires_grad:
         raise RuntimeError("detgemm: out.requires_grad is True: results that are written into a given tensor "
                            "have no gradient")
@@ -61,9 +64,12 @@ def prepare(x):
 def bmm(a, b, contract, *, out=None, c=None, **options):
     """One product per matrix of two lists, B x M x K and B x K x N: each has the bits that `gemm` gives."""
     check_tensors(a=a, b=b)
+    check_optional(c=c)
+    check_contract(contract)
     check_options(options)
     if out is None:
         return OPS.bmm(a, b, contract, c, **options)
+    check_tensor("out", out)
     check_tangents("bmm.out", a, b, c, out)
     OPS.bmm.out(a, b, contract, c, out=out, **options)
     return out
@@ -76,6 +82,7 @@ def sum_rows_(acc, x, contract):
     contract allows it give the bits of the uncut sum. For fp32 x use an `ieee_fma/fp32` contract.
     """
     check_tensors(acc=acc, x=x)
+    check_contract(contract)
     if x.dim() < 2 or acc.dim() != 1:
         raise RuntimeError(f"detgemm: acc has the shape {tuple(acc.shape)} and x {tuple(x.shape)}: acc must have one dimension "
                            "and x two or more")

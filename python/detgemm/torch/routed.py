@@ -11,7 +11,7 @@ import torch
 
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
-from detgemm.torch.dispatch import check_tensors, check_truth, chosen, on_device, refuse
+from detgemm.torch.dispatch import check_factor, check_tensors, check_truth, chosen, on_device, refuse
 from detgemm.torch.fakes import register_fake
 from detgemm.torch.fused import _by_rows
 from detgemm.torch.mixture import _check_weights, _read
@@ -162,7 +162,7 @@ def route(logits, top_k, *, norm=True, scores="softmax", bias=None, groups=1, ch
         refuse(bias.shape != (count,) or bias.dtype != torch.float32 or bias.device != logits.device,
                f"bias has the shape {tuple(bias.shape)} of {bias.dtype} on {bias.device}: it must be ({count},) of float32 on {logits.device}")
         refuse(groups > 1 and count // groups < 2, f"groups is {groups}: with bias a group must have two experts or more")
-    refuse(not isinstance(scale, (int, float)) or isinstance(scale, bool), f"scale is {scale!r}: it must be a number")
+    check_factor("scale", scale)
     return route_op(logits, bias, top_k, norm, scores == "sigmoid", groups, chosen_groups, float(scale))
 
 

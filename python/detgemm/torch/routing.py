@@ -5,7 +5,7 @@ import torch
 
 from detgemm.torch.auditing import ROW_LOCAL
 from detgemm.torch.derivatives import guard
-from detgemm.torch.dispatch import check_tensors, refuse
+from detgemm.torch.dispatch import check_count, check_tensors, refuse
 from detgemm.torch.fakes import register_fake
 
 ROW_LOCAL["gather_rows"] = "copies rows; its gradient adds a row's copies in their order"
@@ -14,7 +14,7 @@ ROW_LOCAL["gather_rows"] = "copies rows; its gradient adds a row's copies in the
 def segment_offsets(counts, multiple=1):
     """Where segments of `counts` rows end, int32, when each is padded to a multiple of so many rows."""
     check_tensors(counts=counts)
-    refuse(multiple < 1, f"multiple is {multiple}: it must be positive")
+    check_count("multiple", multiple, 1)
     refuse(counts.dim() != 1 or counts.dtype not in (torch.int32, torch.int64),
            f"counts is {counts.dtype} of shape {tuple(counts.shape)}: it must have one dimension of int32 or int64")
     return ((counts + (multiple - 1)) // multiple * multiple).cumsum(0).to(torch.int32)
@@ -37,7 +37,10 @@ def segments(keys, groups, multiple=1, *, rows=None):
     refuse(keys.dim() != 1, f"keys has {keys.dim()} dimensions: it must have one")
     refuse(keys.dtype.is_floating_point or keys.dtype.is_complex or keys.dtype == torch.bool,
            f"keys.dtype is {keys.dtype}: it must be an integer type")
-    refuse(groups < 0, f"groups is {groups}: it must not be negative")
+    check_count("groups", groups)
+    check_count("multiple", multiple, 1)
+    if rows is not None:
+        check_count("rows", rows)
     keys = keys.to(torch.int64)
     inside = (keys >= 0) & (keys < groups)
     # The last group is that of rows that are left out.
@@ -100,7 +103,7 @@ def gather_rows(x, index, places, copies=1):
     refuse(x.dim() < 1 or index.dim() != 1 or places.dim() != 1, "index and places must have one dimension")
     for name, given in (("index", index), ("places", places)):
         refuse(given.dtype not in (torch.int32, torch.int64), f"{name}.dtype is {given.dtype}: it must be int32 or int64")
-    refuse(copies < 1, f"copies is {copies}: it must be positive")
+    check_count("copies", copies, 1)
     refuse(copies > 1 and places.shape[0] != x.shape[0] * copies,
            f"places has {places.shape[0]} elements: it must have {x.shape[0]} x {copies} (rows of x, times copies)")
     return _gather_rows(x, index, places, copies)

@@ -6,6 +6,8 @@ Operators torch.ops.detgemm.{rms_norm, softmax, log_softmax} with gradients; the
 they add are written in docs/python-orders.md. CUDA tensors go to Triton kernels, CPU tensors to
 the same order in element-wise operations.
 """
+from numbers import Real
+
 import torch
 
 
@@ -97,7 +99,10 @@ def rms_norm(x, weight, eps=1e-6, *, sums=SUMS):
     refuse(weight.dtype not in (x.dtype, torch.float32),
            f"weight.dtype is {weight.dtype}: it must be x's, {x.dtype}, or float32")
     refuse(weight.device != x.device, f"weight is on {weight.device} and x is on {x.device}")
-    refuse(not eps >= 2.0 ** -126, f"eps is {eps}: it must be a normal number above zero")
+    if not (isinstance(eps, (int, float)) or isinstance(eps, Real)):
+        refuse(True, f"eps is {eps!r}: it must be a number")
+    if not 2.0 ** -126 <= eps < 2.0 ** 128 - 2.0 ** 103:
+        refuse(True, f"eps is {eps}: it must be a normal number above zero, finite in fp32")
     main_grad, flagged = gradient_of(weight, "weight")
     return rms_norm_op(x, weight, main_grad, eps, sums, flagged)[0]
 

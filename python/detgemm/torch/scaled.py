@@ -5,7 +5,7 @@ import torch
 
 from detgemm.contract import contract as parsed
 from detgemm.torch.derivatives import check_tangents, register_gradient
-from detgemm.torch.dispatch import check_options, check_tensors
+from detgemm.torch.dispatch import check_contract, check_optional, check_options, check_tensor, check_tensors
 from detgemm.torch.fakes import register_fake
 from detgemm.torch.operators import OPS, _check_fake, _refuse, output_type
 
@@ -98,9 +98,12 @@ def scaled_gemm(a, scale_a, b, scale_b, contract, *, out=None, c=None, bias=None
     gradient: asking for one raises.
     """
     check_tensors(a=a, scale_a=scale_a, b=b, scale_b=scale_b)
+    check_optional(c=c, bias=bias)
+    check_contract(contract)
     check_options(options)
     if out is None:
         return OPS.scaled_gemm(a, scale_a, b, scale_b, contract, c, bias, **options)
+    check_tensor("out", out)
     if out.requires_grad:
         raise RuntimeError("detgemm: out.requires_grad is True: results that are written into a given tensor "
                            "have no gradient")
