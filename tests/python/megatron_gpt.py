@@ -169,6 +169,14 @@ def refused():
             said[name] = "it was joined"
         except Exception as raised:
             said[name] = str(raised)
+    import detgemm.torch as dt
+    halves = dt.Policy("hopper/fp16/chain->fp16", "hopper/fp16/chain->fp16", "hopper/fp16/fold:16->fp32")
+    model = build("stock")
+    try:
+        detgemm.megatron.use(model, halves, fused_head=True)
+        said["head"] = "it was used"
+    except Exception as raised:
+        said["head"] = f"{type(model.output_layer).__module__}: {raised}"
     places, tokens = torch.arange(LENGTH).expand(1, LENGTH), torch.zeros(1, LENGTH, dtype=torch.int64)
     try:
         losses(build("head"), torch.zeros(1, LENGTH + 1, dtype=torch.int64))

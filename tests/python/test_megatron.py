@@ -155,6 +155,7 @@ def test_nothing_is_outside(alone):
     ("slice", "2 slices of this rank are closed, which are all of them"),
     ("no slice", "3 slices of this rank are closed: they must be 4, 4 by 1 ranks"), ("gelu", "activation_func is gelu: experts have silu"),
     ("stock", "build the model with detgemm.megatron.get_gpt_layer_spec"),
+    ("head", "megatron.core.tensor_parallel.layers: policy.input is torch.float16: gradients of logits are bf16"),
     ("length", "sequences have 24 tokens: with fused_head they must have a multiple of 16"), ("mask", "attention_mask hides other keys"),
     ("shape", r"it must be None, or bool with 24 x 24 last")])
 def test_what_is_not_covered_is_refused(alone, name, sentence):

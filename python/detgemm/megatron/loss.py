@@ -14,7 +14,7 @@ import torch
 from detgemm.megatron.linear import step_of
 from detgemm.megatron.ranks import gather, only_one
 from detgemm.torch.dispatch import check_tensors, chosen, on_device, refuse
-from detgemm.torch.log_prob_linear import linear_log_prob
+from detgemm.torch.log_prob_linear import check_contracts, linear_log_prob
 from detgemm.torch.operators import OPS
 from detgemm.torch.plain.arithmetic import log
 from detgemm.torch.policy import Policy
@@ -67,15 +67,26 @@ def vocab_parallel_cross_entropy(logits, labels, group):
     return CrossEntropy.apply(logits, labels, group)
 
 
+def policy_of(contracts):
+    """Of a head on one rank and on several: dX is a sum over the vocabulary, which ranks share."""
+    policy = contracts.policy
+    return Policy(policy.forward, contracts.across_ranks or policy.dgrad, policy.wgrad)
+
+
+def check_fused(contracts, ranks):
+    """Refuses contracts under which `fused_loss` has no rule, before a model is changed."""
+    policy = policy_of(contracts)
+    check_contracts(policy.forward, policy.dgrad, ranks, True)
+
+
 def fused_loss(hidden, labels, head):
     """The loss of every token, B x S in fp32, from hidden states. hidden: S x B x H; labels: B x S; head: a ColumnParallelLinear.
 
     Rows of a sequence follow each other, so the weight's gradient is that of one sequence after the other.
     """
-    policy, shared, group = head.contracts.policy, head.contracts.across_ranks, head.tp_group
+    policy, group = policy_of(head.contracts), head.tp_group
     step, length = step_of(policy.wgrad), hidden.shape[0]
     refuse(length % step != 0, f"sequences have {length} tokens: with fused_head they must have a multiple of {step}, the step of "
                                f"{policy.wgrad}, so that the cut into micro-batches moves no bit")
     ranks = {"group": group, "vocab_start": group.rank() * head.weight.shape[0]} if group.size() > 1 else {}
-    return -linear_log_prob(hidden.transpose(0, 1), head.weight, labels, Policy(policy.forward, shared or policy.dgrad, policy.wgrad),
-                            **ranks).logp
+    return -linear_log_prob(hidden.transpose(0, 1), head.weight, labels, policy, **ranks).logp

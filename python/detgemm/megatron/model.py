@@ -9,7 +9,7 @@ from megatron.core.transformer.dot_product_attention import DotProductAttention
 from detgemm.megatron.experts import Experts
 from detgemm.megatron.layers import RMSNorm, VocabParallelEmbedding
 from detgemm.megatron.linear import ColumnParallelLinear, Contracts, RowParallelLinear
-from detgemm.megatron.loss import fused_loss, vocab_parallel_cross_entropy
+from detgemm.megatron.loss import check_fused, fused_loss, vocab_parallel_cross_entropy
 from detgemm.megatron.settings import check_config
 from detgemm.torch.dispatch import check_truth, refuse
 
@@ -55,6 +55,8 @@ def use(model, policy, *, across_ranks=None, fused_head=False):
     refuse(model.position_embedding_type not in ("rope", "none"),
            f'position_embedding_type is "{model.position_embedding_type}": it must be rope or none')
     ranks = model.tp_group.size()
+    if fused_head:
+        check_fused(contracts, ranks)
     head = {id(model.output_layer)}
     refuse(config.num_moe_experts is not None and not any(isinstance(module, Experts) for module in model.modules()),
            f"num_moe_experts is {config.num_moe_experts} and the model has no experts of detgemm: call get_gpt_layer_spec(..., experts=True)")
