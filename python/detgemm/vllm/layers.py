@@ -56,8 +56,9 @@ class DetgemmGemmaRMSNorm(GemmaRMSNorm):
     def forward_native(self, x, residual=None):
         if not self.detgemm:
             return super().forward_native(x, residual)
-        y, total = operators.gemma_rms_norm(x, residual, self.weight.data, self.variance_epsilon)
-        return y if residual is None else (y, total)
+        if residual is None:
+            return operators.gemma_rms_norm(x, self.weight.data, self.variance_epsilon)
+        return operators.add_gemma_rms_norm(x, residual, self.weight.data, self.variance_epsilon)
 
     def forward_cuda(self, x, residual=None):
         return self.forward_native(x, residual)

@@ -13,7 +13,7 @@ from vllm.utils.torch_utils import direct_register_custom_op
 from detgemm.torch import fused, rotary as turning
 from detgemm.torch.auditing import ROW_LOCAL
 
-ROW_LOCAL.update(gemma_rms_norm="lanes ascending, tree over lanes", gelu_mul="elements", turn_and_store=ROW_LOCAL["rotary_pair"])
+ROW_LOCAL.update(dict.fromkeys(("gemma_rms_norm", "add_gemma_rms_norm"), "lanes ascending, tree over lanes"), gelu_mul="elements", turn_and_store=ROW_LOCAL["rotary_pair"])
 library = torch.library.Library("detgemm_vllm", "FRAGMENT")
 
 
@@ -31,10 +31,15 @@ add_rms_norm, rms_norm, silu_mul, rotary, rotary_pair = map(_direct, (
     fused.add_rms_norm_op, fused.inference_rms_norm_op, fused.silu_mul_op, turning.rotary_op, turning.rotary_pair_op))
 
 
-def _gemma_rms_norm(x: torch.Tensor, residual: torch.Tensor | None, weight: torch.Tensor, eps: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """The norm and what it is of. The order of a row is that of rms_norm in fp32, whose result is rounded here."""
-    total = x.clone() if residual is None else x + residual
-    return fused.inference_rms_norm_op._init_fn(total.float(), 1 + weight.float(), eps).to(x.dtype), total
+def _gemma_rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    """The order of a row is that of rms_norm in fp32, whose result is rounded here."""
+    return fused.inference_rms_norm_op._init_fn(x.float(), 1 + weight.float(), eps).to(x.dtype)
+
+
+def _add_gemma_rms_norm(x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """The norm and the sum that it is of."""
+    total = x + residual
+    return _gemma_rms_norm(total, weight, eps), total
 
 
 @functools.cache
@@ -56,5 +61,7 @@ def _gelu_mul(x: torch.Tensor, approximate: str) -> torch.Tensor:
     return _gelus(approximate, x.dtype)[gate.contiguous().view(torch.int16).int() + 2**15] * up
 
 
-gemma_rms_norm = register("gemma_rms_norm", _gemma_rms_norm, lambda x, residual, weight, eps: (torch.empty_like(x), torch.empty_like(x)))
+gemma_rms_norm = register("gemma_rms_norm", _gemma_rms_norm, lambda x, weight, eps: torch.empty_like(x))
+add_gemma_rms_norm = register("add_gemma_rms_norm", _add_gemma_rms_norm,
+                              lambda x, residual, weight, eps: (torch.empty_like(x), torch.empty_like(x)))
 gelu_mul = register("gelu_mul", _gelu_mul, lambda x, approximate: x.new_empty(*x.shape[:-1], x.shape[-1] // 2))
