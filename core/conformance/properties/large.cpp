@@ -180,8 +180,12 @@ constexpr Turn kOneRow{1, 1'025, kFew, true};
 /// With --full further ones: the extents that models have, alone and together.
 constexpr std::array kFullTurns{
     kOneRow,
-    Turn{8, 4096, 64, true}, Turn{4096, 12, 64, true}, Turn{16, 24, 4096, true},
-    Turn{3, 5, 1024, true},  Turn{96, 96, 96, true},   Turn{2048, 40, 32, true},
+    Turn{8, 4096, 64, true},
+    Turn{4096, 12, 64, true},
+    Turn{16, 24, 4096, true},
+    Turn{3, 5, 1024, true},
+    Turn{96, 96, 96, true},
+    Turn{2048, 40, 32, true},
 };
 
 /// In --quick a contract has three of them and one row, and another contract has others.
