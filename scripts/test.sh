@@ -4,14 +4,14 @@
 
 # test.sh [--quick] [--host] [--python] [--vllm] [--trainers] [--asan] [--tsan] [--cuda] [--hip] [--no-setup]: sets up, builds
 # and runs every test; then the tests of memory and of threads again under sanitizers, and the GPU components as far as a
-# machine without a GPU can. Words choose stages; without any, all but --quick, --vllm and --trainers run for which this
-# machine has a compiler. Exits nonzero when a test fails, a build fails or nothing ran. Says how long each stage took.
+# machine without a GPU can. Words choose stages; without any, all but --quick run for which this machine has a compiler,
+# --vllm and --trainers without the tests marked long. Exits nonzero when a test fails, a build fails or nothing ran. Says how long each stage took.
 # Minutes on two cores on 27 November 2026: 25 in all with an empty compiler cache, 15 with a full one, which is what the
 # stages below say:
 #   --host       the host alone: 6
 #   --python     the Python package, with PyTorch and without: 6, beside other stages
-#   --vllm       the Python package inside of vLLM for CPUs; only where it is named
-#   --trainers   inside of Megatron Core, TRL and Accelerate, vLLM beside them: 2, and the time to install them; only where it is named
+#   --vllm       the Python package inside of vLLM for CPUs: 2; without words one model and two controls, half a minute of a core
+#   --trainers   inside of Megatron Core, TRL and Accelerate, vLLM beside them: 2; without words two or three steps of each, 1.4 of a core
 #   --asan       what reads and writes memory, under AddressSanitizer and UBSan; without words half of it: 1
 #   --tsan       what is shared between threads, under ThreadSanitizer: 0.3
 #   --cuda       the CUDA component, with nvcc: 7 together with --hip; what needs a device is skipped with a reason
@@ -108,13 +108,19 @@ if [[ " ${wanted[*]} " == *" quick "* ]]; then run_quick || true; fi
 # its tests come one after the other, so that other stages run beside it.
 python='' python_said=build/python.log python_stages=''
 if asked python; then python_stages=plain,torch; fi
-# Engines and trainers take minutes of both cores, so they run where they are named.
 for name in vllm trainers; do
-  if [[ " ${wanted[*]} " == *" $name "* ]]; then python_stages=${python_stages:+$python_stages,}$name; fi
+  if asked $name; then python_stages=${python_stages:+$python_stages,}$name; fi
 done
+# Engines and trainers take minutes of both cores, so all of their tests run where they are named.
+python_short=()
+if [ ${#wanted[@]} -eq 0 ]; then
+  python_short=(--short)
+  left_out "vllm: models but Qwen3, controls but norm and sampling, two ranks, refusals, the newest release" "they run where --vllm is named"
+  left_out "trainers: Accelerate, wrappers, data-parallel ranks, fused heads and controls of the loop" "they run where --trainers is named"
+fi
 if [ -n "$python_stages" ] && { asked asan || asked tsan || asked cuda || asked hip; }; then
   (code=0
-    stage "python" tests/python/run.py --keep --results "$results" --stages "$python_stages" || code=1
+    stage "python" tests/python/run.py "${python_short[@]}" --keep --results "$results" --stages "$python_stages" || code=1
     printf '%s\n' "${stages[-1]}" >build/python.time
     exit "$code") >$python_said 2>&1 &
   python=$!
@@ -195,7 +201,7 @@ start_rocm() {
   fi
   stage "$gpu: build PyTorch's operators" cmake --build --preset "$gpu" --target tests_python_rocm || return
   rocm_from=$SECONDS
-  $with_torch/bin/python tests/python/rocm/run.py "build/$gpu" --results "$results" >$rocm_said 2>&1 &
+  PYTHONPYCACHEPREFIX=$PWD/$with_torch/bytecode $with_torch/bin/python tests/python/rocm/run.py "build/$gpu" --results "$results" >$rocm_said 2>&1 &
   rocm=$!
 }
 wait_for_rocm() {

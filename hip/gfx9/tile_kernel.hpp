@@ -98,9 +98,10 @@ struct TileKernel {
     if (work.gemm().k > 0) {
       multiply_all(shared, work, sums, stack);
       if (!kLeaves) restore_zeros(sums);
-    } else {
-      gcn::wait_for_loads();  // of C, whose last row and column every wave beyond them reads
     }
+    // Of C, whose last row and column every wave beyond them reads: with one leaf or none, the
+    // compiler adds C behind the barrier, and waits for it there.
+    gcn::wait_for_loads();
     block_barrier();
     finish_tile<T, kLeaves>(work, shared, start);
     block_barrier();

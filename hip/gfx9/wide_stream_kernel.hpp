@@ -165,9 +165,10 @@ struct WideKernel {
         last_stage(work, shared + buffer * W::kBufferBytes, n0, rest, end, thread);
       }
       if (!kLeaves) sums.restore_zeros();
-    } else {
-      gcn::wait_for_loads();  // of C, whose last row and column every wave beyond them reads
     }
+    // Of C, whose last row and column every wave beyond them reads: with one leaf or none, the
+    // compiler adds C behind the barrier, and waits for it there.
+    gcn::wait_for_loads();
     block_barrier();
     finish(work, shared, m0, n0, result);
     block_barrier();

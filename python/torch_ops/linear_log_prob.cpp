@@ -139,22 +139,24 @@ void logits_of(const Tensor& x, const Tensor& weight, const Tensor& bias,
 /// Rows whose logits exist at a time, in at most so many bytes, where a forward pass keeps none. 0:
 /// they are never stored, in the kernel of a whole layer. A choice of time: the bits are the same.
 ///
-///   a whole layer   tokens by 128, or 192 of them; the sums after each tile of products
-///   stored          tokens by 8; then a kernel of rows reads the logits
+///   a whole layer   tokens by 128, or 192 of them; sums after each tile, then a join of nodes
+///   stored          tokens by 8; then a kernel of rows reads the logits, perhaps in turns
 ///
 /// Times are per logit, in those of a product per number along H (docs/log/log-prob.md).
 std::int64_t stored_rows(std::int64_t t, std::int64_t h, std::int64_t columns,
                          detgemm_dtype_t logits, std::int64_t bytes) {
   constexpr std::int64_t kTile = 128;
-  constexpr double kSum = 240, kRead = 300, kReadStart = 5000;
+  constexpr double kSum = 240, kJoin = 3e9, kRead = 360, kTurns = 1.03;
   const std::int64_t size = logits == DETGEMM_FP32 ? 4 : 2;
   const std::int64_t fit = bytes / (size * std::max<std::int64_t>(padded(columns), 1));
   const auto tiles = [](std::int64_t rows) { return (rows + kTile - 1) / kTile; };
   const bool by_192 = t > 160 && t <= 192;
-  if (t <= kTile || by_192 || fit < kTile) return 0;
-  const auto rows = static_cast<double>(t), along = static_cast<double>(h);
-  const double fused = static_cast<double>(tiles(t) * kTile) * (along + kSum);
-  const double stored = rows * (along + kRead * static_cast<double>(size) / 2) + kReadStart;
+  if (t <= kTile || by_192 || fit < kTile || columns < 1) return 0;
+  const auto along = static_cast<double>(h);
+  const double fused =
+      static_cast<double>(tiles(t) * kTile) * (along + kSum) + kJoin / static_cast<double>(columns);
+  const double stored = static_cast<double>(t) * (along + kRead * static_cast<double>(size) / 2) *
+                        (t <= fit ? 1 : kTurns);
   if (fused <= stored) return 0;
   if (t <= fit) return t;
   const std::int64_t at_once = fit / kTile;  // tiles; turns are of about the same size

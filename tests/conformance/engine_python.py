@@ -17,8 +17,8 @@ STAND_IN = pathlib.Path(__file__).resolve().parent / "deep_gemm_stand_in"
 DEEP_GEMM = {"DETGEMM_ENGINE_LIBRARY": "deep_gemm", "PYTHONPATH": os.pathsep.join(filter(None, [str(STAND_IN), os.environ.get("PYTHONPATH")]))}
 # The contract, the properties, those that must pass, the functions that must have run, and what the environment has.
 RUNS = (
-    ("ieee_fma/bf16/chain->bf16", ("run_to_run", "padding", "layouts", "reference", "group_order", "group_padding"),
-     ("run_to_run",), ("torch.matmul", "torch._grouped_mm", "torch.matmul of each group"), {}),
+    ("ieee_fma/bf16/chain->bf16", ("run_to_run", "padding", "layouts", "reference", "group_count", "group_padding"),
+     ("run_to_run",), ("torch.matmul", "torch._grouped_mm", "torch.bmm", "torch.matmul of each group"), {}),
     ("hopper/e4m3/chain->bf16", ("run_to_run", "padding", "reference"), ("run_to_run",), ("torch._scaled_mm",), {}),
     ("hopper/e4m3/scaled:128->bf16", ("run_to_run", "padding", "scales_rows", "error_bound", "group_padding"),
      ("run_to_run", "padding", "scales_rows", "error_bound", "group_padding"),

@@ -12,9 +12,9 @@
 namespace detgemm::test {
 
 /// The widths N of wgmma that kernels use.
-inline constexpr int kWidths[] = {8,   16,  24,  32,  48,  64,  72,  80,  88,
-                                  96,  104, 112, 128, 136, 144, 152, 160, 168,
-                                  176, 184, 192, 200, 208, 224, 240, 248, 256};
+inline constexpr int kWidths[] = {8,   16,  24,  32,  40,  48,  56,  64,  72,  80,  88,
+                                  96,  104, 112, 120, 128, 136, 144, 152, 160, 168, 176,
+                                  184, 192, 200, 208, 216, 224, 232, 240, 248, 256};
 
 enum class Form {
   wgmma,            ///< A and B in shared memory; A's M or B's N may run along memory

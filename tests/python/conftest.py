@@ -17,6 +17,11 @@ NEEDS_TORCH = sorted(path.name for path in pathlib.Path(__file__).parent.glob("t
 # rocm/ has helpers of the same name, and a run.py of its own.
 collect_ignore = [*([] if HAS_TORCH else NEEDS_TORCH), *([] if "DETGEMM_ROCM_RUNTIME" in os.environ else ["rocm"])]
 
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: left out by run.py --short")
+
+
 BF16 = "hopper/bf16/chain->bf16"
 
 

@@ -1,23 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""run.py [--results FOLDER] [--torch RELEASE] [--stages plain,torch,vllm,trainers] [--wheel FILE]: builds a wheel, installs it, and runs the
-tests on it.
+"""run.py [--results FOLDER] [--torch RELEASE] [--stages plain,torch,vllm,trainers] [--short] [--wheel FILE]: builds a wheel,
+installs it, and runs the tests on it.
 
 Fresh environments under build/wheel-tests: plain without PyTorch, torch with it, vllm, which adds vLLM for CPUs to that and
-runs engines, beside the tests of the others, and trainers, which adds Megatron Core, TRL and Accelerate to both. The wheel has
-no GPU kernels here; on a machine with a GPU, run pytest on this folder with the package that is installed there. PyTorch comes
-from its index of CPU wheels where that can be reached, else from PyPI. The Python is the one that runs this file. --wheel takes
-a wheel that is there, such as one of scripts/wheels.sh's; --torch newest the newest PyTorch. The last line says how many tests
-ran; none is a failure, and so is a package that cannot be installed.
+runs engines, beside the tests of the others, and trainers, which adds Megatron Core, TRL and Accelerate to both. --short: the
+last two without what is marked `long`. The wheel has no GPU kernels here; on a machine with a GPU, run pytest on this folder
+with the package that is installed there. PyTorch is from its index of CPU wheels where that can be reached, else from PyPI. The
+Python is the one that runs this file. --wheel takes a wheel that is there, such as one of scripts/wheels.sh's; --torch newest
+the newest PyTorch. The last line says how many tests ran; none is a failure, and so is a package that cannot be installed.
 """
 import argparse
 import concurrent.futures
+import functools
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 import xml.etree.ElementTree as xml
@@ -39,8 +42,12 @@ VLLM_ALONE = ["xgrammar<1.0", "apache-tvm-ffi"]  # whose own requirements contra
 # Trainers, without what they name: PyTorch and transformers are there, and the rest of what TRL's data sets import is below.
 TRAINERS = ["megatron-core==0.16.1", "trl==1.16.0", "accelerate==1.15.0", "datasets==5.2.0", "dill==0.4.1", "multiprocess==0.70.19"]
 TRAINERS_IMPORTS = ["pyarrow", "pandas", "xxhash", "python-dateutil", "six"]
+# What these name and the environment with PyTorch has.
+SEEN = ["torch", "transformers", "triton", "numpy"]
+STARTING = threading.Lock()
 # With fewer tests than this, something was not collected.
 LEAST = {"plain": 220, "torch": 750, "vllm": 25, "trainers": 65}
+SHORT = {"vllm": 7, "trainers": 39}
 STAGES = tuple(LEAST)
 # Files of stages that the others leave out.
 OWN = {"vllm": ["test_vllm_engine.py"], "trainers": ["test_data_parallel.py", "test_megatron.py", "test_rl_vllm.py", "test_trl.py", "test_wrapped.py"]}
@@ -55,12 +62,41 @@ def run(*command, **more):
 def environment(name):
     """The python of a fresh environment."""
     shutil.rmtree(WORK / name, ignore_errors=True)
-    run(sys.executable, "-m", "venv", WORK / name)
+    run(sys.executable, "-m", "venv", "--without-pip", WORK / name)
     return WORK / name / "bin/python"
 
 
-def install(python, *packages):
-    run(python, "-m", "pip", "install", "--quiet", "--no-compile", "--no-cache-dir", *packages)
+def packages_of(python):
+    """The folder of an environment's packages."""
+    return subprocess.check_output([python, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"], text=True).strip()
+
+
+def sees(python, *others):
+    """Shows the packages of other environments to one."""
+    pathlib.Path(packages_of(python), "others.pth").write_text("".join(packages_of(each) + "\n" for each in others), encoding="utf-8")
+
+
+@functools.cache
+def installer():
+    """uv, which takes a third of pip's time, and the environment in which it has pip's settings of indexes and certificates."""
+    folder = WORK / "installer"
+    shutil.rmtree(folder, ignore_errors=True)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    run(*pip, "install", "--quiet", "--no-compile", "--no-cache-dir", "--target", folder, "uv")
+    told = dict(re.findall(r"\.([a-z-]+)='(.*)'", subprocess.check_output([*pip, "config", "list"], text=True)))
+    names = {"UV_INDEX_URL": "index-url", "UV_EXTRA_INDEX_URL": "extra-index-url", "UV_FIND_LINKS": "find-links", "SSL_CERT_FILE": "cert",
+             "UV_HTTP_TIMEOUT": "default-timeout"}
+    settings = {mine: told[theirs] for mine, theirs in names.items() if theirs in told}
+    (folder / "seen.txt").write_text("\n".join(SEEN), encoding="utf-8")
+    return folder, {"UV_CACHE_DIR": str(WORK / "cache"), **settings, **os.environ}
+
+
+def install(python, *packages, seen=False):
+    """Packages with what they require; if `seen`, but for what is in the environment that this one sees."""
+    with STARTING:
+        folder, settings = installer()
+    run(folder / "bin/uv", "pip", "install", "--quiet", "--python", python, *(["--excludes", folder / "seen.txt"] if seen else []), *packages,
+        env=settings)
 
 
 def build():
@@ -96,10 +132,8 @@ def with_torch(release):
 def with_vllm(torch):
     """An environment that has vLLM, and sees the packages of the one with PyTorch."""
     python = environment("with-vllm")
-    seen, mine = (pathlib.Path(subprocess.check_output([each, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"], text=True).strip())
-                  for each in (torch, python))
-    (mine / "torch.pth").write_text(f"{seen}\n", encoding="utf-8")
-    install(python, *VLLM_IMPORTS)
+    sees(python, torch)
+    install(python, *VLLM_IMPORTS, seen=True)
     install(python, "--no-deps", VLLM, *VLLM_ALONE)
     return python
 
@@ -107,19 +141,17 @@ def with_vllm(torch):
 def with_trainers(*others):
     """An environment that has trainers, and sees the packages of those with PyTorch and with vLLM."""
     python = environment("with-trainers")
-    paths = [subprocess.check_output([each, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"], text=True).strip()
-             for each in (*others, python)]
-    pathlib.Path(paths.pop(), "others.pth").write_text("\n".join(paths) + "\n", encoding="utf-8")
-    install(python, *TRAINERS_IMPORTS)
+    sees(python, *others)
+    install(python, *TRAINERS_IMPORTS, seen=True)
     install(python, "--no-deps", *TRAINERS)
     return python
 
 
-def newest_vllm(python):
+def newest_vllm():
     """The sources of the newest release, which is not installed: its compiled parts need another PyTorch."""
     folder = WORK / "newest-vllm"
     shutil.rmtree(folder, ignore_errors=True)
-    run(python, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--dest", folder,
+    run(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--dest", folder,
         VLLM.partition("==")[0])
     wheel, = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as opened:
@@ -149,18 +181,19 @@ def add_failure(tree, sentence):
     xml.SubElement(xml.SubElement(tree.getroot(), "testcase", name=sentence), "failure", message=sentence)
 
 
-def test(name, python, results, *what, **settings):
+def test(name, python, results, *what, least=LEAST, **settings):
     """Runs pytest; its report is rewritten in ctest's terms, which scripts/summary.py adds up."""
     report = WORK / f"{name}.xml"
     report.unlink(missing_ok=True)
     clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "DETGEMM_LIBRARY", "PYTHONDONTWRITEBYTECODE")}
-    clean["PYTHONPYCACHEPREFIX"] = str(python.parents[1] / "bytecode")  # many tests start a process, and each would compile PyTorch's sources again
+    # Many tests start a process, and each would compile PyTorch's sources again.
+    clean["PYTHONPYCACHEPREFIX"] = str(WORK / ("without-torch" if name == "plain" else "with-torch") / "bytecode")
     done = subprocess.run([python, "-m", "pytest", "-q", "--durations=5", "-p", "no:cacheprovider", f"--junitxml={report}", *what],
                           check=False, cwd=WORK, env={**clean, **settings})
     tree = report_of(report, done.returncode)
     ran = sum("classname" in case.attrib and case.find("skipped") is None for case in tree.getroot().iter("testcase"))
-    if ran < LEAST[name]:
-        add_failure(tree, f"{ran} tests ran; at least {LEAST[name]} must")
+    if ran < least[name]:
+        add_failure(tree, f"{ran} tests ran; at least {least[name]} must")
     counts = {"run": 0, "notrun": 0, "fail": 0}
     for case in tree.getroot().iter("testcase"):
         bad = case.find("failure") is not None or case.find("error") is not None
@@ -179,6 +212,7 @@ def main():
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--torch", default="2.11.*")
     parser.add_argument("--stages", default=",".join(STAGES), help=f"of {', '.join(STAGES)}, separated by commas")
+    parser.add_argument("--short", action="store_true", help="of vllm and trainers what is not marked long")
     parser.add_argument("--wheel", type=pathlib.Path)
     parser.add_argument("--keep", action="store_true", help="leave the environment with PyTorch, gigabytes, for other tests")
     options = parser.parse_args()
@@ -191,7 +225,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor() as pool:  # downloading and compiling at the same time
         torch = pool.submit(with_torch, options.torch) if {"torch", "vllm", "trainers"} & set(stages) else None
         vllm = pool.submit(lambda: with_vllm(torch.result())) if {"vllm", "trainers"} & set(stages) else None
-        newest = pool.submit(lambda: newest_vllm(torch.result())) if "vllm" in stages else None
+        newest = pool.submit(newest_vllm) if "vllm" in stages and not options.short else None
         trainers = pool.submit(lambda: with_trainers(torch.result(), vllm.result())) if "trainers" in stages else None
         plain = pool.submit(without_torch) if "plain" in stages else None
         wheel = options.wheel.resolve() if options.wheel else build()
@@ -201,11 +235,11 @@ def main():
 
         def beside():
             """The stages whose files are their own, one after the other."""
-            done = []
-            if newest:
-                done.append(test("vllm", vllm.result(), options.results, *OWN["vllm"], DETGEMM_VLLM_SOURCES=str(newest.result())))
-            if trainers:
-                done.append(test("trainers", trainers.result(), options.results, *OWN["trainers"]))
+            done, short = [], ["-m", "not long"] if options.short else []
+            for name, python in (("vllm", vllm), ("trainers", trainers)):
+                if name in stages:
+                    sources = {"DETGEMM_VLLM_SOURCES": str(newest.result())} if newest else {}
+                    done.append(test(name, python.result(), options.results, *OWN[name], *short, least=SHORT if options.short else LEAST, **sources))
             return done
 
         own = pool.submit(beside)
@@ -213,7 +247,7 @@ def main():
         codes = [test(name, python.result(), options.results, *others, TRITON_INTERPRET="1")
                  for name, python in (("plain", plain), ("torch", torch)) if name in stages]
         codes += own.result()
-    for name in (*([] if options.keep else ["with-torch"]), "with-vllm", "with-trainers", "newest-vllm"):
+    for name in (*([] if options.keep else ["with-torch"]), "with-vllm", "with-trainers", "newest-vllm", "cache", "installer"):
         shutil.rmtree(WORK / name, ignore_errors=True)  # gigabytes
     sys.exit(int(any(codes)))  # a signal's code is negative
 

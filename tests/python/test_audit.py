@@ -41,6 +41,31 @@ def test_the_switch_is_seen():
     report.require_clean()
 
 
+def test_kernels_beside_the_switch_are_not_its_own():
+    """A product of a sparse tensor has the type and the device of one under a contract."""
+    a = bits((4, 16), torch.float32)
+    with dt.aten({torch.float32: "ieee_fma/fp32/chain->fp32"}, devices="cpu") as used, dt.audit() as report:
+        a.to_sparse() @ a.t()
+    assert not used and "outside" in verdicts(report).values() and "contract" not in verdicts(report).values()
+
+
+def test_sums_in_disguise_are_found():
+    """Forms of operators that move or count, and types that no integer is."""
+    x, at, whole = torch.ones(3), torch.tensor([1, 1, 0]), torch.tensor([1, 2, 3])
+    adding = {"aten.scatter.reduce": lambda: x.scatter(0, at, x, reduce="add"), "aten.scatter_.reduce": lambda: x.clone().scatter_(0, at, x, reduce="add"),
+              "aten.scatter.value_reduce": lambda: x.scatter(0, at, 2.0, reduce="multiply"),
+              "aten.bincount": lambda: torch.bincount(at, weights=x), "aten._fft_c2c": lambda: torch.fft.fft(x.to(torch.complex64)),
+              "aten.cumsum": lambda: x.to(torch.complex64).cumsum(0), "aten.sum.dim_IntList": lambda: whole.sum((0,), dtype=torch.float32),
+              "aten.logsumexp": lambda: whole.logsumexp(0)}
+    for name, call in adding.items():
+        with dt.audit() as report:
+            call()
+        assert verdicts(report).get(name) == "outside", (name, verdicts(report))
+    with dt.audit() as report:
+        x.scatter(0, at, x), whole.scatter(0, at, whole, reduce="add"), torch.bincount(at), whole.sum((0,)), whole.cumsum(0)
+    assert verdicts(report) == {}
+
+
 def test_an_unknown_operator_is_never_fine():
     with torch.library._scoped_library("elsewhere", "DEF") as library:
         library.define("fine(Tensor x) -> Tensor")

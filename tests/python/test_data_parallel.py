@@ -10,6 +10,7 @@ import torch
 
 import detgemm.torch as dt
 
+pytestmark = pytest.mark.long
 PROGRAM = pathlib.Path(__file__).with_name("gradient_ranks.py")
 COUNTS = [1, 2] if torch.cuda.device_count() > 1 else [1, 2, 3, 4, 8]
 

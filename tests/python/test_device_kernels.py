@@ -192,5 +192,7 @@ def test_likeliest_tokens(dtype, k):
     few = torch.randn(33, 20001, generator=torch.Generator().manual_seed(k)).mul(4).round().to(dtype)  # some thirty values
     for x in (patterns(k, 33, 20001, dtype=dtype), few):
         found, wanted = sampling.topk(x.cuda(), k), sampling.topk(x, k)
-        assert torch.equal(found.indices.cpu(), wanted.indices) and dt.same_bits(found.values.cpu(), wanted.values)
+        assert torch.equal(found.indices.cpu(), wanted.indices)
+        values, there = found.values.cpu(), ~wanted.values.isnan()  # PyTorch's gather may give a NaN other bits
+        assert torch.equal(~values.isnan(), there) and dt.same_bits(values[there], wanted.values[there])
         assert torch.equal(sampling.topk(x[7:8].cuda(), k).indices, found.indices[7:8])

@@ -120,6 +120,7 @@ def test_the_loss_of_shards_has_the_bits_of_one(alone, two):
 EXAMPLE = PROGRAM.parents[2] / "examples/python/train_megatron.py"
 
 
+@pytest.mark.long
 def test_data_parallel_ranks_have_the_bits_of_one(tmp_path):
     """Four slices on one rank and on two; two slices are another sum. Masters are compared, in fp32."""
     def train(ranks, *options):

@@ -173,6 +173,7 @@ def test_negative_and_conjugate_bits_are_resolved():
     OPS.gemm.out(a, b, "ieee_fma/fp32/chain", out=out)
     OPS.accumulate_(acc, a, b, "ieee_fma/fp32/chain")
     assert dt.same_bits(out, whole) and dt.same_bits(acc, whole)
+    assert dt.digest(torch.zeros(4, 0)) == detgemm.digest(torch.zeros(4, 0)) != dt.digest(torch.zeros(0, 4))
     plain = a.resolve_neg()
     assert dt.same_bits(a, plain) and not dt.same_bits(a, -plain) and dt.digest(a) == dt.digest(plain) != dt.digest(-plain)
 

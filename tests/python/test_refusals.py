@@ -78,6 +78,8 @@ WRONG = {
     "grouped_gemm: offsets without values": (lambda: dt.grouped_gemm(SQUARE, SQUARE[None], torch.ones(1, dtype=torch.int32, device="meta"), FP32),
                                              "operands are on cpu and on meta"),
     "dt.digest": (lambda: dt.digest([1.0]), "tensor is a list: it must be a tensor"),
+    "dt.digest: no values": (lambda: dt.digest(X.to("meta")), "tensor is on meta: it must have values"),
+    "same_bits: no values": (lambda: dt.same_bits(X, X.to("meta")), "y is on meta: it must have values"),
     "same_bits": (lambda: dt.same_bits(X, [1.0]), "y is a list: it must be a tensor"),
     "bisect: model": (lambda: dt.bisect(None, print, print), "model is a NoneType: it must be a torch.nn.Module"),
     "bisect: run": (lambda: dt.bisect(MODEL, print, X), "second is a Tensor: it must be a function"),

@@ -36,6 +36,7 @@ def test_the_divergence_is_zero(tmp_path):
     assert not left, left
 
 
+@pytest.mark.long
 def test_a_fused_head_has_the_engines_bits(tmp_path):
     """vLLM in the order logsum16 over the logits that it samples from, and a trainer without logits."""
     done, rows = run(tmp_path, "--arms", "ours", "--steps", "2", "--head", "fused")
@@ -43,6 +44,7 @@ def test_a_fused_head_has_the_engines_bits(tmp_path):
     assert all(row["other"] == 0 and row["k3"] == 0 for row in rows["ours"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arm", ["control", "stale"])
 def test_controls_fail(tmp_path, arm):
     """A hook that is left out; weights that are not reloaded, which are equal in the first step alone."""

@@ -20,6 +20,7 @@ import transformers
 
 GPU = torch.cuda.is_available()
 DEVICE = "cuda" if GPU else "cpu"
+pytestmark = pytest.mark.long
 PROGRAM = pathlib.Path(__file__).with_name("wrapped_ranks.py")
 POLICY = dt.Policy("hopper/bf16/chain->bf16", "hopper/bf16/chain->bf16", "hopper/bf16/fold:32->fp32")
 SIZES = dict(vocab_size=128, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=16,

@@ -114,11 +114,13 @@ BORROWED = {  # vLLM runs their modules of transformers
     "GPT-BigCode": ("GPTBigCodeForCausalLM", "gpt_bigcode", OLD),
 }
 ROUTERS = {
+    "Phi-3.5-MoE": ("PhiMoEForCausalLM", "phimoe", {**FOUR, "sliding_window": None}),
+    "FlexOLMo": ("FlexOlmoForCausalLM", "flex_olmo", {"num_experts": 4, "num_experts_per_tok": 2}),
+}
+PLAIN = {
     "GLM-4-MoE": ("Glm4MoeForCausalLM", "glm4_moe", {
         **MIXTURE, "n_routed_experts": 8, "n_shared_experts": 1, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 1.0,
         "first_k_dense_replace": 1, "partial_rotary_factor": 0.5}),
-    "Phi-3.5-MoE": ("PhiMoEForCausalLM", "phimoe", {**FOUR, "sliding_window": None}),
-    "FlexOLMo": ("FlexOlmoForCausalLM", "flex_olmo", {"num_experts": 4, "num_experts_per_tok": 2}),
 }
 ALIBI = {"Bloom": ("BloomForCausalLM", "bloom", {"head_dim": ..., "n_layer": 2, "n_head": 4})}
 RECURRENT = {
@@ -147,6 +149,7 @@ OUTCOMES = (
     ("refused for activations", "silu: ", ACTIVATIONS),
     ("refused for layers of transformers, which vLLM runs for these", "norm: ", BORROWED),
     ("refused for experts or routers of the model's own", "experts", ROUTERS),
+    ("refused for a router that is no layer of vLLM's", "linear: ", PLAIN),
     ("refused for recurrent layers", "the model has ", RECURRENT),
     ("refused for attention in chunks", "layers of the type chunked_attention", CHUNKED),
 )

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The detgemm authors
 # SPDX-License-Identifier: Apache-2.0
-"""vllm_controls.py FOLDER RESULT: engines of one process, all hooks in the first, one hook taken away in each of the others,
-one whose norms of queries and keys and rotary embedding are layers apart, mixtures of experts in bf16 and e4m3, and models with
-other norms, activations and tables of angles.
+"""vllm_controls.py FOLDER RESULT [NAME...]: engines of one process, all hooks in the first, one hook taken away in each of the
+others, one whose norms of queries and keys and rotary embedding are layers apart, mixtures of experts in bf16 and e4m3, and
+models with other norms, activations and tables of angles. NAME: "nothing", or a hook; of engines, those without it alone.
 
 RESULT gets, per engine, what the census says is vLLM's own, and the answers of a few requests; and the sentences of engines
 that must not start; and what the plugin says of a layer that it was not written for. FOLDER: a model's config.json.
@@ -115,12 +115,8 @@ def unknown_layer():
     return {"said": said, "left": Attention.forward is theirs}
 
 
-def main():
-    folder, result = sys.argv[1:]
-    found = {}
-    for without in ([], *([name] for name in hooks.NAMES if name != "experts")):
-        found[",".join(without) or "nothing"] = engine(folder, without)
-        forget()
+def other_engines(folder, found):
+    """Engines of other models, of layers apart, and what does not start."""
     attention = sys.modules["vllm.model_executor.models.qwen3"].Qwen3Attention
     found["together"] = hasattr(attention.forward, "detgemm")
     attention.forward, heads.LAYERS = getattr(attention.forward, "detgemm", None), {}
@@ -137,6 +133,16 @@ def main():
     for name, changes in REFUSED.items():
         found["refused"][name] = refused(folder, changes)
         forget()
+
+
+def main():
+    folder, result, *few = sys.argv[1:]
+    found = {}
+    for name in few or ("nothing", *(each for each in hooks.NAMES if each != "experts")):
+        found[name] = engine(folder, [] if name == "nothing" else [name])
+        forget()
+    if not few:
+        other_engines(folder, found)
     with open(result, "w", encoding="utf-8") as file:
         json.dump(found, file)
     sys.stdout.flush()

@@ -124,6 +124,9 @@ void with_relu(const GroupedArguments&, std::int64_t, GemmArguments& g) {
 void long_segment(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
   if (p.kind == GroupKind::k_grouped && g.k > 512) other_reduction(g);
 }
+void whole_segment(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
+  if (p.kind == GroupKind::k_grouped && g.k % 16 == 0) other_reduction(g);
+}
 void by_bias(const GroupedArguments& p, std::int64_t, GemmArguments& g) {
   if (p.kind == GroupKind::k_grouped && g.epilogue.has_bias) other_reduction(g);
 }
@@ -182,6 +185,8 @@ constexpr std::array kGroupFaults{
                     kWideChain, with_relu},
     PlantedInGroups{"long_segment", "segments of more than 512 products mean another order",
                     "group_cuts", kWideChain, long_segment},
+    PlantedInGroups{"whole_segment", "segments of whole 16 products mean another order",
+                    "group_cuts", kWideChain, whole_segment},
     PlantedInGroups{"segment_bias", "segments of products with a bias are added in another order",
                     "group_cuts", kWideChainOut, by_bias},
     PlantedInGroups{"writes_nobodys_rows", "rows after the last group are computed", "group_empty",

@@ -19,6 +19,9 @@ constexpr std::array kSizeSwitches{
     Planted{"both_from_1024", "1,024 rows and columns and more mean another order", kLargeProperty,
             "ieee_fma/bf16/chain->fp32",
             [](const Run& run) { switch_if(rows(run) >= 1024 && run.spec.n >= 1024, run); }},
+    Planted{"one_wide_row", "one row of 1,024 columns and more means another order", kLargeProperty,
+            "hopper/fp16/chain->fp16",
+            [](const Run& run) { switch_if(rows(run) == 1 && run.spec.n >= 1024, run); }},
     Planted{"rows_700_to_4000", "700 to 4,000 rows of more than 66 columns mean another order",
             kLargeProperty, "ieee_fma/fp32/fold:32->fp32",
             [](const Run& run) {

@@ -4,6 +4,7 @@
 // Gradients of experts' weights: groups are segments of the products.
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/conformance/properties/experts.hpp"
 #include "core/conformance/properties/list.hpp"
@@ -134,6 +135,8 @@ void group_cuts(Case& c) {
   if (!computes_groups(c, GroupKind::k_grouped, true)) return;
   const bool fold = contract.reduction.kind == ReductionKind::fold;
   const std::int64_t unit = fold ? contract.reduction.leaf_k : contract.k_block;
+  // In every second case segments have whole tiles, as those of padded samples have.
+  const std::int64_t step = c.index() % 2 == 1 ? std::lcm(unit, std::int64_t{16}) : unit;
   const std::int64_t m = c.random().between(2, 6), n = c.random().between(2, 7);
   constexpr int kCalls = 3;
   const std::size_t count = c.full() ? 7 : 3;
@@ -145,7 +148,8 @@ void group_cuts(Case& c) {
     const std::int64_t units = c.full() && g == 0 ? 6 * few : few;
     // One group has many products, whatever the unit is.
     const std::int64_t longest = std::max<std::int64_t>(units * unit, g == 1 ? 1500 : 0);
-    Request request = c.draw({m, n, c.random().between(2 * unit + 1, longest)});
+    const std::int64_t k = c.random().between(2 * unit + 1, longest);
+    Request request = c.draw({m, n, step == unit ? k : (k + step - 1) / step * step});
     request.spec = last_part;
     request.spec.continue_from_c = false;
     request.spec.op_a = Op::transpose;
@@ -167,11 +171,11 @@ void group_cuts(Case& c) {
     Products x(groups.front());
     for (std::size_t g = 0; g < count; ++g) {
       const std::int64_t k = groups[g].a.cols;
-      const std::int64_t left = (k - done[g] + unit - 1) / unit;
-      const std::int64_t end = last ? k : std::min(k, done[g] + c.random().between(0, left) * unit);
+      const std::int64_t left = (k - done[g] + step - 1) / step;
+      const std::int64_t end = last ? k : std::min(k, done[g] + c.random().between(0, left) * step);
       x.add(groups[g], done[g], end);
       done[g] = end;
-      if (end < k && zeros_change_nothing(contract)) x.add_zeros(unit * c.random().below(3));
+      if (end < k && zeros_change_nothing(contract)) x.add_zeros(step * c.random().below(3));
       x.end_group();
     }
     GroupedRequest request = x.request(c);

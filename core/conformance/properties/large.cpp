@@ -174,16 +174,25 @@ constexpr std::array kTurns{
     Turn{4'000, 70, kFew},     Turn{66'000, 2, kFew},     Turn{2, 66'000, kFew},
 };
 
+/// One wide row, as a model decodes: every contract has it.
+constexpr Turn kOneRow{1, 1'025, kFew, true};
+
 /// With --full further ones: the extents that models have, alone and together.
 constexpr std::array kFullTurns{
-    Turn{8, 4096, 64, true}, Turn{4096, 12, 64, true}, Turn{16, 24, 4096, true},
-    Turn{3, 5, 1024, true},  Turn{96, 96, 96, true},   Turn{2048, 40, 32, true},
+    kOneRow,
+    Turn{8, 4096, 64, true},
+    Turn{4096, 12, 64, true},
+    Turn{16, 24, 4096, true},
+    Turn{3, 5, 1024, true},
+    Turn{96, 96, 96, true},
+    Turn{2048, 40, 32, true},
 };
 
-/// In --quick a contract has three of them, and another contract has others.
+/// In --quick a contract has three of them and one row, and another contract has others.
 const Turn& turn_of(Case& c, std::int64_t number) {
   const auto count = static_cast<std::int64_t>(kTurns.size());
   if (number >= count) return kFullTurns[static_cast<std::size_t>(number - count)];
+  if (!c.full() && number == 3) return kOneRow;
   const auto first = static_cast<std::int64_t>(c.contract().digest() % kTurns.size());
   if (!c.full()) number = number == 0 ? 0 : first + 7 * number;
   return kTurns[static_cast<std::size_t>(number % count)];
@@ -250,7 +259,7 @@ void turning_point(Case& c, const Turn& turn) {
 std::int64_t large_cases(const Contract&, Level level) {
   return level == Level::full
              ? kFullOutputs + static_cast<std::int64_t>(kTurns.size() + kFullTurns.size())
-             : kQuickOutputs + 3;
+             : kQuickOutputs + 4;
 }
 
 /// Outputs of many tiles are those of small calls, and a long K is added as a short one.

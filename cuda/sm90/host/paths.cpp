@@ -114,7 +114,7 @@ Question usual_question(const GemmSpec& spec, std::int64_t m) {
   q.reduction = spec.contract.reduction;
   q.input = spec.contract.input;
   q.from_c = spec.continue_from_c;
-  q.reads_c = spec.continue_from_c;
+  q.reads_c = spec.reads_c();
   q.sms = kMaxMultiprocessors;
   q.a_mn = spec.k > 1 && spec.op_a == Op::transpose;
   q.b_mn = spec.k > 1 && spec.op_b == Op::none;

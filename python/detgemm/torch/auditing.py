@@ -11,7 +11,7 @@ from detgemm.torch import switch, switch_sums
 
 # Reductions whose result does not depend on the order in which elements are met.
 EXACT = set("""max min amax amin aminmax argmax argmin any all sort topk kthvalue median nanmedian unique2 _unique2
-    count_nonzero nonzero isin equal bincount histc msort mode searchsorted bucketize cummax cummin
+    count_nonzero nonzero isin equal histc msort mode searchsorted bucketize cummax cummin
     max_pool2d_with_indices""".split())
 
 # Operators that move, make or describe elements, or work element by element without PyTorch's tag for it.
@@ -45,10 +45,9 @@ REDUCES = set("""sum nansum mean nanmean prod norm linalg_vector_norm var std va
     _unsafe_index_put nll_loss_forward nll_loss_backward nll_loss2d_forward mse_loss l1_loss smooth_l1_loss
     huber_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div avg_pool2d adaptive_avg_pool2d
     _adaptive_avg_pool2d upsample_bilinear2d trace dist cdist _cdist_forward cross_entropy_loss _foreach_norm
-    gather_backward grid_sampler_2d segment_reduce _fft_r2c _fft_c2c _fft_c2r linalg_solve_ex linalg_inv_ex
+    bincount gather_backward grid_sampler_2d segment_reduce _fft_r2c _fft_c2c _fft_c2r linalg_solve_ex linalg_inv_ex
     linalg_lu_factor_ex linalg_cholesky_ex linalg_qr linalg_svd _linalg_svd _linalg_eigh linalg_eig
     _thnn_fused_lstm_cell _cudnn_rnn""".split())
-# Of these, forms that never add: index_put without accumulation.
 _PRODUCTS = {name.partition(".")[0] for name in switch.covered()}
 
 # Operators of this package that compute rows in a written order, with a sentence each; other modules of it
@@ -67,7 +66,18 @@ def _is_view(func):
     return bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
 
 
+def _inexact(dtype):
+    return isinstance(dtype, torch.dtype) and (dtype.is_floating_point or dtype.is_complex)
+
+
+def _adds_integers(name, args, options, tensors):
+    """Whether all that a reduction adds are integers, into an integer: such sums are exact."""
+    kinds = [*(x.dtype for x in tensors), *args, *options.values()]
+    return name != "logsumexp" and not any(_inexact(kind) for kind in kinds)
+
+
 def _accumulates(name, args, options):
+    """Of reductions, whether this call is of a form that adds: index_put adds where it accumulates."""
     if name in ("index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put"):
         return bool(args[3] if len(args) > 3 else options.get("accumulate", False))
     return True
@@ -89,16 +99,20 @@ def verdict_of(func, args, options):
         return None  # marks of where a program is
     if space not in ("aten", "prims", "prim"):
         return UNKNOWN, ""
+    # Sparse and nested tensors have kernels of their own, which the switch does not replace.
+    plain = all(x.layout is torch.strided and not x.is_nested for x in tensors)
     if name in _PRODUCTS:
         which = 1 if name.startswith(("add", "badd")) else 0
-        text = switch.contract_now(args[which])
+        text = switch.contract_now(args[which]) if plain else None
         return (CONTRACT, text) if text else (OUTSIDE, "")
-    if name in switch_sums.NAMES and not func._schema.overload_name.endswith("out") and (text := switch.sums_now(name, args, options)):
+    if plain and name in switch_sums.NAMES and not func._schema.overload_name.endswith("out") and (text := switch.sums_now(name, args, options)):
         return CONTRACT, text
     if name in REDUCES:
-        if all(not x.dtype.is_floating_point for x in tensors):
-            return None  # sums of integers are exact
+        if _adds_integers(name, args, options, tensors):
+            return None
         return (OUTSIDE, "") if _accumulates(name, args, options) else None
+    if name in ("scatter", "scatter_") and "reduce" in func._schema.overload_name:
+        return None if _adds_integers(name, args, options, tensors) else (OUTSIDE, "")
     if name in EXACT or name in MOVES or torch.Tag.pointwise in func.tags or _is_view(func):
         return None
     if name.rstrip("_") in EXACT | MOVES or name.startswith(("_foreach_", "_fused_adam", "_amp_")):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparing two runs, byte for byte."""
 import contextlib
+import math
 
 import torch
 
@@ -16,18 +17,24 @@ def as_integers(tensor):
     return tensor.detach().resolve_neg().contiguous().view(_INTEGERS[tensor.element_size()])
 
 
+def _check_values(name, tensor):
+    check_tensor(name, tensor)
+    refuse(tensor.device.type == "meta", f"{name} is on meta: it must have values")
+
+
 def same_bits(x, y):
     """Whether two tensors have the same shape, type and bytes."""
-    check_tensor("x", x)
-    check_tensor("y", y)
+    _check_values("x", x)
+    _check_values("y", y)
     return (x.shape == y.shape and x.dtype == y.dtype
             and torch.equal(as_integers(x), as_integers(y.to(x.device))))
 
 
 def digest(tensor):
     """64 bits, as 16 hexadecimal digits, of a tensor's type, shape and elements; `detgemm run` prints the same."""
-    check_tensor("tensor", tensor)
-    matrix = tensor.detach().reshape(-1, tensor.shape[-1]) if tensor.dim() else tensor.reshape(1, 1)
+    _check_values("tensor", tensor)
+    rows = math.prod(tensor.shape[:-1])  # which -1 cannot stand for where rows are empty
+    matrix = tensor.detach().reshape(rows, tensor.shape[-1]) if tensor.dim() else tensor.detach().reshape(1, 1)
     return arrays.digest(matrix.resolve_neg().contiguous().cpu())
 
 

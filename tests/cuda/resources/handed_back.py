@@ -15,12 +15,11 @@ which it stands. Between a load and its use may be arrivals for earlier stages:
 
 Exit code 77 where there is no cuobjdump.
 """
-import argparse
 import pathlib
 import re
 import sys
 
-from one_access import kernels_of
+from one_access import command_line, kernels_of
 
 GEOMETRY = re.compile(r"8GeometryELi\d+ELi\d+ELi(\d+)E")
 INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,5}\*/\s+(?:@!?U?P\d\s+)?([A-Z][^\s;]*)([^;]*);")
@@ -64,13 +63,7 @@ def waiting(code, allowed):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("cuobjdump")
-    parser.add_argument("objects", nargs="+")
-    given = parser.parse_args()
-    if given.cuobjdump.endswith("NOTFOUND"):
-        print("skipped: there is no cuobjdump on this machine")
-        sys.exit(77)
+    given = command_line()
     faults, kernels = [], 0
     for name in given.objects:
         if not re.fullmatch(r"fp8_(group_)?one\.cu\.o(bj)?", pathlib.Path(name).name):

@@ -27,15 +27,22 @@ def kernels_of(cuobjdump, name):
     return list(zip(parts[1::2], parts[2::2]))
 
 
-def main():
+def command_line(*options):
+    """What the command line names: CUOBJDUMP, OBJECT... and options that must be given. Ends where there is no cuobjdump."""
     parser = argparse.ArgumentParser()
     parser.add_argument("cuobjdump")
     parser.add_argument("objects", nargs="+")
-    parser.add_argument("--without", required=True)
+    for option in options:
+        parser.add_argument(option, required=True)
     given = parser.parse_args()
     if given.cuobjdump.endswith("NOTFOUND"):
         print("skipped: there is no cuobjdump on this machine")
         sys.exit(77)
+    return given
+
+
+def main():
+    given = command_line("--without")
     faults, kernels = [], 0
     for name in given.objects:
         if not re.search(r"peers/join\.cu\.o(bj)?$", name):

@@ -87,6 +87,38 @@ TEST_F(HipPlace, NothingContinuedInPlaceStays) {
   }
 }
 
+/// With one leaf nothing but its products lies between them, and C may be added at the very end.
+TEST_F(HipPlace, AFewLeavesContinueInPlaceAsElsewhere) {
+  const bool gfx942 = hip_backend().device().list().at(0).capability == "gfx942";
+  const std::string own = gfx942 ? "cdna3" : "cdna2";
+  for (const std::string& contract : {own + "/bf16/fold:64->fp32", own + "/fp16/chain->fp32"}) {
+    for (const std::int64_t k : {40, 64, 130}) {
+      conformance::Random random(k);
+      conformance::Request request;
+      request.spec.contract = *Contract::parse(contract);
+      request.spec.continue_from_c = true;
+      const DType input = request.spec.contract.input;
+      request.a = conformance::draw_normal(random, input, 19, k);
+      request.b = conformance::draw_normal(random, input, k, 17);
+      request.c = conformance::draw_normal(random, DType::fp32, 19, 17);
+      request.b_layout.col_major = true;
+      request.a_layout.ld_padding = request.b_layout.ld_padding = 8;
+      GemmSpec spec = request.spec;
+      spec.n = 17, spec.k = k;
+      for (const std::string& variant : hip_backend().variants(spec)) {
+        request.options.variant = variant;
+        request.in_place = false;
+        const auto apart = conformance::run_once(hip_backend(), request);
+        request.in_place = true;
+        const auto got = conformance::run_once(hip_backend(), request);
+        ASSERT_EQ(static_cast<bool>(apart), static_cast<bool>(got)) << got.status().message();
+        ASSERT_TRUE(got || got.status().code() == Errc::unsupported) << got.status().message();
+        if (got) EXPECT_EQ(got->d, apart->d) << contract << ", k " << k << ", " << variant;
+      }
+    }
+  }
+}
+
 /// By the runtime's own copy of lines, and line by line where the pitch is none for it.
 TEST_F(HipPlace, LinesAreCopied) {
   Device& device = hip_backend().device();

@@ -34,7 +34,8 @@ def environment(build, chip):
             "GCN_ARCH": chip, "GCN_MFMA": "cdna3" if chip == "gfx950" else "model", "GCN_CODE": f"{build / 'hip/code'}:{triton}", "GCN_REPORT": "/dev/null",
             "DETGEMM_ROCM_TRITON": str(triton), "TRITON_CACHE_DIR": str(triton / "cache"),
             "OMP_PROC_BIND": "false", "OMP_NUM_THREADS": "1",
-            "PYTHONPYCACHEPREFIX": str(build / "tests/python/rocm/bytecode")}  # each of their processes would compile PyTorch's sources again
+            # Each of their processes would compile PyTorch's sources again.
+            "PYTHONPYCACHEPREFIX": os.environ.get("PYTHONPYCACHEPREFIX") or str(build / "tests/python/rocm/bytecode")}
 
 
 def main():
