@@ -72,8 +72,7 @@ Result<std::unique_ptr<CudaPeerMemory>> CudaPeerMemory::make(std::size_t bytes) 
   card.sm_shares = SmShare::taken(device->ordinal);
   card.bytes = bytes / kWorkspaceAlignment * kWorkspaceAlignment;
   card.mark = std::random_device{}() | 1U;
-  const std::size_t blank = kPlaces * blank_bytes(card.bytes);
-  const std::size_t used = sizeof(peers::Header) + card.bytes + blank;
+  const std::size_t used = sizeof(peers::Header) + card.bytes + 2 * kBlankBytes;
   const std::size_t all = (used + kBlock - 1) / kBlock * kBlock;
   const std::string what = "a window of " + std::to_string(all) + " bytes";
   error = cudaMalloc(&card.memory, all);
@@ -81,7 +80,7 @@ Result<std::unique_ptr<CudaPeerMemory>> CudaPeerMemory::make(std::size_t bytes) 
   // All of it: what the memory was before may be the mail of another communicator.
   error = cudaMemset(card.memory, 0, all);
   if (error == cudaSuccess) {
-    error = cudaMemset(made->blank_roots(0), peers::kBlank & 0xff, blank);
+    error = cudaMemset(made->blank_roots(0), peers::kBlank & 0xff, 2 * kBlankBytes);
   }
   if (error == cudaSuccess) error = cudaDeviceSynchronize();
   if (error == cudaSuccess) {

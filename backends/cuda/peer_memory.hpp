@@ -30,20 +30,11 @@ struct CudaCard {
 };
 static_assert(sizeof(CudaCard) <= sizeof(PeerCard));
 
-/// A rank's window, Header and data, and its word in the host's memory. Behind the data are places
-/// of equal size that are blank between calls (cuda/peers/early.hpp, posted.hpp):
-///
-///   Header | data | own roots, by turns | roots, results of even calls | of odd ones |
-///                   this rank alone       other ranks post there
+/// A rank's window, Header and data, and its word in the host's memory. Behind the data are two
+/// arrays for blank roots of one_shot, which this rank alone uses (cuda/peers/early.hpp).
 class CudaPeerMemory final : public PeerMemory {
  public:
-  static constexpr std::size_t kLeastBlank = std::size_t{64} << 10, kMostBlank = 128 * kLeastBlank;
-  static constexpr int kPlaces = 6;
-  /// Of each place: a row of 8192 columns takes 32 KiB of it.
-  static std::size_t blank_bytes(std::size_t window_bytes) {
-    const std::size_t eighth = window_bytes / 8 / kWorkspaceAlignment * kWorkspaceAlignment;
-    return std::clamp(eighth, kLeastBlank, kMostBlank);
-  }
+  static constexpr std::size_t kBlankBytes = std::size_t{1} << 20;  ///< of each
   static Result<std::unique_ptr<CudaPeerMemory>> make(std::size_t bytes);
   CudaPeerMemory(const CudaPeerMemory&) = delete;
   ~CudaPeerMemory() override;
@@ -51,9 +42,8 @@ class CudaPeerMemory final : public PeerMemory {
   const PeerCard& card() const noexcept override { return shown_; }
   const CudaCard& facts() const { return facts_; }
   std::byte* memory() const { return static_cast<std::byte*>(facts_.memory); }
-  std::size_t blank_bytes() const { return blank_bytes(facts_.bytes); }
   std::byte* blank_roots(int i) const {
-    return memory() + sizeof(peers::Header) + facts_.bytes + (i == 0 ? 0 : blank_bytes());
+    return memory() + sizeof(peers::Header) + facts_.bytes + (i == 0 ? 0 : kBlankBytes);
   }
   std::uint64_t* host_word() const { return host_word_; }
   /// Somebody may still use it: the destructor leaves it alone.

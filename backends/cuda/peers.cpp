@@ -135,13 +135,12 @@ class CudaPeerWindow final : public PeerWindow {
     Job job = job_of(spec, what);
     if (!captured) job.number = joins_ + 1;
     const bool blank = job.own > 0 && is_blank_array(job.root[job.first_own]);
-    job.blank = blank;
     // A captured call takes its turn too, and runs later or never: behind a call in the same array
     // this one starts when its own product has ended.
     peers::Way how = way();
     const void* const array = blank ? job.root[job.first_own] : nullptr;
     if (blank && last_[captured ? 1 : 0].exchange(array) == array) how.overlap = false;
-    const cudaError_t error = peers::enqueue(job, how, on);
+    const cudaError_t error = peers::enqueue(job, how, blank, on);
     if (blank) {
       taken_ = false;
       turn_ = 1 - turn_;
@@ -153,15 +152,8 @@ class CudaPeerWindow final : public PeerWindow {
     return {};
   }
 
-  std::size_t posted_bytes(const GemmSpec& spec, std::span<const LeafRange> nodes) const override {
-    if (spec.n % 8 != 0 || nodes.size() > static_cast<std::size_t>(peers::kMaxNodes)) return 0;
-    std::uint8_t closes[peers::kMaxNodes];
-    closes_of(spec, nodes, closes);
-    const int waiting = peers::most_waiting(closes, static_cast<int>(nodes.size()));
-    return waiting <= peers::kFlat ? memory_->blank_bytes() : 0;
-  }
   std::byte* take_blank_roots(std::size_t bytes) const noexcept override {
-    if (!has_blank_roots_ || bytes > memory_->blank_bytes() || spoiled_) return nullptr;
+    if (!has_blank_roots_ || bytes > CudaPeerMemory::kBlankBytes || spoiled_) return nullptr;
     spoiled_ = taken_.exchange(true);
     return spoiled_ ? nullptr : memory_->blank_roots(turn_);
   }
@@ -197,10 +189,7 @@ class CudaPeerWindow final : public PeerWindow {
 
  private:
   int ranks() const { return static_cast<int>(cards_.size()); }
-  /// Where ranks share a device a kernel that is let in would take what a peer's product waits for.
-  peers::Way way() const {
-    return {most_ctas_, own().major >= 9, has_blank_roots_ && sm_share_.is_first()};
-  }
+  peers::Way way() const { return {most_ctas_, own().major >= 9, sm_share_.is_first()}; }
   const CudaCard& own() const { return memory_->facts(); }
   std::byte* memory_of(int rank) const {
     if (rank == rank_) return memory_->memory();
@@ -282,12 +271,6 @@ class CudaPeerWindow final : public PeerWindow {
     job.mail_stride = what.mail_stride;
     job.odd_mail = what.odd_mail;
     job.results_at = what.results_at;
-    const std::size_t place = memory_->blank_bytes();
-    job.posted = what.posted;
-    job.posted_at = bytes() + 2 * place;
-    job.posted_stride = what.posted_stride;
-    job.posted_results = place;
-    job.posted_odd = 2 * place;
     for (int r = 0; r < ranks(); ++r) {
       job.header[r] = header_of(r);
       job.data[r] = data_of(r);

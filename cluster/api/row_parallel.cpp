@@ -110,7 +110,7 @@ Result<RowParallelPlan> RowParallelPlan::create(const Communicator& communicator
   };
   auto state = make();
   if (Status s = agree(communicator.state(), state.status(), facts); !s) return s;
-  state->join->be_plan(++communicator.state().plans, true);
+  state->join->be_plan(++communicator.state().plans);
   return RowParallelPlan(std::make_shared<const State>(*std::move(state)));
 }
 

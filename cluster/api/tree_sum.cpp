@@ -46,7 +46,7 @@ Result<TreeSum> TreeSum::create(const Communicator& communicator, const Backend&
   Facts facts{{"plan", "tree sum"}};
   auto join = Join::create(communicator, backend, whole, shares, output, algorithm, facts);
   if (Status s = agree(communicator.state(), join.status(), facts); !s) return s;
-  (*join)->be_plan(++communicator.state().plans, false);
+  (*join)->be_plan(++communicator.state().plans);
   return TreeSum(std::make_shared<const State>(State{*std::move(join)}));
 }
 

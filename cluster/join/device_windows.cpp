@@ -18,19 +18,18 @@ namespace {
 ///                               .. push  [its rows of node 0][of 1] ..
 ///
 /// What is cut where depends on the window alone, so that calls of different plans keep out of each
-/// other's way as those of one plan do. Calls without a meeting have places of the window's own.
+/// other's way as those of one plan do.
 struct DeviceLayout {
   std::vector<LeafRange> nodes;  ///< of all ranks, in the order of the tree
   std::vector<int> owners;
   std::int64_t one_shot_rows = 0;                 ///< that one call can join, at most
   std::int64_t two_shot_rows = 0, push_rows = 0;  ///< the same, of M
   std::int64_t window_rows = 0;  ///< of roots, that products may write where two_shot reads them
-  std::int64_t posted_rows = 0;  ///< that two_shot joins without a meeting, at most
   std::size_t mail_stride = 0, odd_mail = 0;
-  std::size_t roots_at = 0, root_stride = 0, push_stride = 0, posted_stride = 0;
+  std::size_t roots_at = 0, root_stride = 0, push_stride = 0;
   std::size_t results_at = 0;
 
-  static DeviceLayout of(const JoinSpec& spec, const PeerWindow& window);
+  static DeviceLayout of(const JoinSpec& spec, std::size_t window_bytes);
   /// Rows that a call joins by this algorithm, at most.
   std::int64_t rows(Algorithm algorithm) const {
     return algorithm == Algorithm::one_shot ? one_shot_rows
@@ -43,9 +42,8 @@ std::size_t aligned_down(std::size_t bytes) {
   return bytes / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 
-DeviceLayout DeviceLayout::of(const JoinSpec& spec, const PeerWindow& window) {
+DeviceLayout DeviceLayout::of(const JoinSpec& spec, std::size_t window_bytes) {
   DeviceLayout layout;
-  const std::size_t window_bytes = window.bytes();
   std::size_t most = 1;  // nodes of a rank
   for (int r = 0; r < spec.shares.ranks(); ++r) {
     for (const LeafRange& node : spec.shares.cover(r)) {
@@ -73,13 +71,6 @@ DeviceLayout DeviceLayout::of(const JoinSpec& spec, const PeerWindow& window) {
   const auto shared_out = [&](std::int64_t each) {
     return each >= 8 ? each / 8 * 8 * spec.shares.ranks() : each;
   };
-  const std::size_t place = window.posted_bytes(spec.plan.spec(), layout.nodes);
-  if (place > 0) {
-    layout.posted_stride = aligned_down(place / std::max<std::size_t>(1, layout.nodes.size()));
-    layout.posted_rows = std::min(
-        shared_out(static_cast<std::int64_t>(layout.posted_stride / row)),
-        static_cast<std::int64_t>(place / gather_bytes(1, n, spec.plan.spec().contract.output)));
-  }
   layout.push_rows = static_cast<std::int64_t>(layout.push_stride / row);
   if (spec.output == Placement::replicated) {
     const std::size_t result = gather_bytes(1, n, spec.plan.spec().contract.output);
@@ -118,7 +109,7 @@ class DeviceWindowJoin final : public Join {
   RootPlace root_place(std::int64_t m) const override {
     const Algorithm chosen = chosen_for(m);
     if (chosen == Algorithm::push) return RootPlace::other_windows;
-    const bool fit = chosen == Algorithm::two_shot && !posts(m) && m <= layout_.window_rows;
+    const bool fit = chosen == Algorithm::two_shot && m <= layout_.window_rows;
     return fit ? RootPlace::window : RootPlace::workspace;
   }
   std::byte* root_in_window(std::size_t i) const override {
@@ -126,12 +117,11 @@ class DeviceWindowJoin final : public Join {
   }
   /// In one piece, whose rows are in the window as they are in M.
   bool takes_roots_in_window(std::int64_t m) const override {
-    return chosen_for(m) == Algorithm::two_shot && !posts(m) &&
+    return chosen_for(m) == Algorithm::two_shot &&
            m <= std::min(layout_.window_rows, layout_.two_shot_rows);
   }
   std::byte* take_blank_roots(std::int64_t m) const override {
-    const bool few = chosen_for(m) == Algorithm::one_shot && m <= layout_.one_shot_rows;
-    if (!few && !posts(m)) return nullptr;
+    if (chosen_for(m) != Algorithm::one_shot || m > layout_.one_shot_rows) return nullptr;
     const std::size_t bytes = shares().cover(rank()).size() * root_bytes(m);
     const bool any = bytes > 0 && spec().n % 8 == 0;  // kernels that take vectors
     return any ? state().device_window->take_blank_roots(bytes) : nullptr;
@@ -154,11 +144,6 @@ class DeviceWindowJoin final : public Join {
   using Piece = std::vector<Range>;
 
   Algorithm chosen_for(std::int64_t m) const;
-  /// Whether two_shot joins so many rows without a meeting, in one piece: roots that products have
-  /// made in their own memory, which is aligned.
-  bool posts(std::int64_t m) const {
-    return has_products() && m <= layout_.posted_rows && chosen_for(m) == Algorithm::two_shot;
-  }
   Piece rows_side_by_side(std::int64_t m, Range rows) const;
   Status copy_to_window(const JoinCall& call, const Piece& piece, std::size_t root,
                         std::byte* to) const;
@@ -178,8 +163,9 @@ Algorithm DeviceWindowJoin::chosen_for(std::int64_t m) const {
 std::int64_t DeviceWindowJoin::rows_in_workspace(std::int64_t max_m) const {
   const auto outside = [&](std::int64_t m) { return root_place(m) == RootPlace::workspace; };
   if (outside(max_m)) return max_m;
+  if (algorithm() != Algorithm::automatic || output() == Placement::rows) return 0;
   std::int64_t below = 0;  // few rows are outside, many are not
-  std::int64_t above = std::min(max_m, std::max(layout_.one_shot_rows, layout_.posted_rows)) + 1;
+  std::int64_t above = std::min(max_m, layout_.one_shot_rows) + 1;
   while (above - below > 1) {
     const std::int64_t middle = below + (above - below) / 2;
     (outside(middle) ? below : above) = middle;
@@ -195,9 +181,6 @@ std::int64_t DeviceWindowJoin::rows_in_workspace(std::int64_t max_m) const {
 Status DeviceWindowJoin::join(const JoinCall& call) const {
   // Roots in the window are read by two_shot, as few rows as these may be.
   const Algorithm algorithm = call.window_row >= 0 ? Algorithm::two_shot : chosen_for(call.m);
-  if (call.window_row < 0 && posts(call.m)) {
-    return join_piece(call, algorithm, rows_side_by_side(call.m, {0, call.m}));
-  }
   const std::int64_t most = layout_.rows(algorithm);
   // A window has rows of all ranks in two_shot, and those of its own rank in push.
   const std::int64_t each = algorithm == Algorithm::push ? most : most / ranks();
@@ -297,9 +280,6 @@ Status DeviceWindowJoin::join_piece(const JoinCall& call, Algorithm algorithm,
              : algorithm == Algorithm::two_shot ? PeerJoin::Way::two_shot
                                                 : PeerJoin::Way::push;
   join.rows_out = output() == Placement::rows;
-  const bool there = call.window_row >= 0;
-  join.posted = !there && posts(call.m);
-  join.posted_stride = layout_.posted_stride;
   std::vector<std::int64_t> borders{0};
   for (const Range& rows : piece) borders.push_back(borders.back() + rows.size());
   join.m = borders.back();
@@ -311,6 +291,7 @@ Status DeviceWindowJoin::join_piece(const JoinCall& call, Algorithm algorithm,
   join.mail_stride = layout_.mail_stride;
   join.odd_mail = layout_.odd_mail;
   join.results_at = layout_.results_at;
+  const bool there = call.window_row >= 0;
   if (there) join.roots_at += root_bytes(call.window_row + all.begin);
   if (algorithm == Algorithm::push) {
     if (Status s = push(call, piece); !s) return s;
@@ -319,7 +300,7 @@ Status DeviceWindowJoin::join_piece(const JoinCall& call, Algorithm algorithm,
   const std::int64_t shift = mine.begin - borders[static_cast<std::size_t>(rank())];
   std::vector<const void*> own;
   for (std::size_t i = 0; i < call.roots.size() && algorithm != Algorithm::push; ++i) {
-    if (algorithm == Algorithm::two_shot && !there && !join.posted) {
+    if (algorithm == Algorithm::two_shot && !there) {
       std::byte* const to = window.data() + join.roots_at + i * join.root_stride;
       const bool is_there = call.roots[i] == to;
       if (Status s = is_there ? Status{} : copy_to_window(call, piece, i, to); !s) return s;
@@ -336,18 +317,16 @@ Status DeviceWindowJoin::join_piece(const JoinCall& call, Algorithm algorithm,
 
 std::string DeviceWindowJoin::way(std::int64_t m) const {
   const Algorithm chosen = chosen_for(m);
-  const std::string rows =
-      posts(m) ? " without a meeting, "
-               : " in pieces of " + std::to_string(layout_.rows(chosen)) + " rows, ";
-  return std::string(name(chosen)) + rows + "windows of " +
-         std::to_string(state().device_window->bytes()) + " bytes on each device";
+  return std::string(name(chosen)) + " in pieces of " + std::to_string(layout_.rows(chosen)) +
+         " rows, windows of " + std::to_string(state().device_window->bytes()) +
+         " bytes on each device";
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Join>> join_in_device_windows(JoinSpec spec) {
   const PeerWindow& window = *spec.communicator.state().device_window;
-  DeviceLayout layout = DeviceLayout::of(spec, window);
+  DeviceLayout layout = DeviceLayout::of(spec, window.bytes());
   const GemmSpec& whole = spec.plan.spec();
   if (Status s = window.supports(whole, layout.nodes); !s) return s;
   const Algorithm way =

@@ -90,12 +90,8 @@ class Join {
   Status check(Stream stream, std::int64_t m, const Operands& local) const;
   /// In a call of m rows, whether all ranks have the same m, where the communicator checks calls.
   Status agree_on_call(std::int64_t m, const Status& mine) const;
-  /// Which of the communicator's plans this is, once all ranks have agreed on it, and whether its
-  /// roots are products that it makes.
-  void be_plan(int number, bool has_products) {
-    number_ = number;
-    has_products_ = has_products;
-  }
+  /// Which of the communicator's plans this is, once all ranks have agreed on it.
+  void be_plan(int number) { number_ = number; }
   /// Of D on this rank.
   Range rows(std::int64_t m) const;
   std::string describe(std::int64_t m) const;
@@ -111,7 +107,6 @@ class Join {
   Device& device() const { return plan().backend().device(); }
   Algorithm algorithm() const { return what_.algorithm; }
   int number() const { return number_; }
-  bool has_products() const { return has_products_; }
   /// A call that has outputs.
   virtual Status join(const JoinCall& call) const = 0;
   /// How m rows are joined, in the words of `describe`.
@@ -135,7 +130,6 @@ class Join {
 
   JoinSpec what_;
   int number_ = 0;
-  bool has_products_ = false;
 };
 
 std::unique_ptr<Join> join_locally(JoinSpec spec);

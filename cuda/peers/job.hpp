@@ -20,8 +20,7 @@ inline constexpr int kMaxNodes = 64;  ///< of all ranks together
 inline constexpr int kMaxWaiting = 8, kShallow = 4, kFlat = 3;
 inline constexpr int kMaxCtas = 256;
 
-/// An element that no root has, nor a word of outputs, since every NaN of them is 0x7fffffff or
-/// 0x7fff; see early.hpp and posted.hpp.
+/// An element that no root has, since every NaN of a root is 0x7fffffff; see early.hpp.
 inline constexpr std::uint32_t kBlank = 0xffffffffU;
 
 /// Words by which ranks meet. CTA c of a rank signals CTA c of every other rank and waits for it,
@@ -71,12 +70,7 @@ struct Job {
   std::uint8_t owner[kMaxNodes]{};  ///< the rank of node i
   /// one_shot: of a node, in data, at even calls; at odd ones odd_mail bytes further on.
   std::size_t mail_at = 0, mail_stride = 0, odd_mail = 0;
-  std::size_t results_at = 0;  ///< two_shot, push: this rank's rows of D, packed, in data
-  bool posted = false;         ///< two_shot without a meeting; see posted.hpp
-  bool blank = false;          ///< own roots were blank before the product; see early.hpp
-  bool vectors = false;        ///< posted: D takes runs of outputs
-  /// posted, in data: of a node, the rows that a rank joins; then D. At odd calls further on.
-  std::size_t posted_at = 0, posted_stride = 0, posted_results = 0, posted_odd = 0;
+  std::size_t results_at = 0;        ///< two_shot, push: this rank's rows of D, packed, in data
   std::uint8_t closes[kMaxNodes]{};  ///< nodes of the tree that end with node i
 };
 

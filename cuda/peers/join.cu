@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The detgemm authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cuda/peers/early.hpp"
 #include "cuda/peers/launch.hpp"
-#include "cuda/peers/posted.hpp"
 #include "cuda/peers/ptx/flags.cuh"
 #include "cuda/sm90/ptx/control.cuh"
 
@@ -90,9 +90,6 @@ struct DeviceCta : DeviceMachine {
     word.value[1] = __uint_as_float(static_cast<std::uint32_t>(values >> 32));
     return word;
   }
-  __device__ __forceinline__ void store_16(void* to, const std::uint32_t (&words)[4]) const {
-    *static_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
-  }
   template <bool kVectors>
   __device__ __forceinline__ void copy(void* to, const void* from, int size) const {
     if constexpr (kVectors) {
@@ -129,17 +126,6 @@ struct DeviceCta : DeviceMachine {
     static_assert(kRun == 4, "A run of four elements is one access.");
     *reinterpret_cast<uint4*>(to) = make_uint4(kBlank, kBlank, kBlank, kBlank);
   }
-  __device__ __forceinline__ void look_at(const void* from, std::uint32_t (&words)[4]) const {
-    ptx::ld_relaxed_sys_v4_b32(from, words);
-  }
-  template <int kWords>
-  __device__ __forceinline__ void put_words(void* to, const std::uint32_t (&words)[4]) const {
-    if constexpr (kWords == 4) {
-      ptx::st_relaxed_sys_v4_b32(to, words);
-    } else {
-      ptx::st_relaxed_sys_v2_b32(to, words);
-    }
-  }
   __device__ __forceinline__ void wait_for_earlier_work() const { wait_for_all_before(); }
   __device__ __forceinline__ void let_next_in() const { let_dependents_in(); }
 
@@ -166,15 +152,6 @@ struct DeviceCta : DeviceMachine {
     return goes_on(j, why);
   }
 
-  /// A thread for each of the other ranks waits for its signal, which says that it is in this call.
-  __device__ __forceinline__ std::uint64_t hear(const Job& j, std::uint64_t call) const {
-    const int r = static_cast<int>(threadIdx.x);
-    if (r >= j.ranks || r == j.rank) return 0;
-    const DeviceMachine& machine = *this;
-    return wait_for(j, machine, &j.header[j.rank]->signal[place_of(call, 0)][r][0],
-                    signal_of(call, j.step), r);
-  }
-
  private:
   static constexpr int kMaxLooks = 2000;  ///< about a millisecond
 
@@ -199,19 +176,7 @@ __global__ void __launch_bounds__(kMaxThreadsEarly, 2)
   run_early<4, kFlat, kLetsNextIn>(job, DeviceCta{});
 }
 
-/// two_shot without a meeting (posted.hpp), in the same room.
-template <bool kLetsNextIn>
-__global__ void __launch_bounds__(kMaxThreadsEarly, 2)
-    peers_kernel_posted(const __grid_constant__ Job job) {
-  run_posted<kFlat, kLetsNextIn>(job, DeviceCta{});
-}
-
 }  // namespace
-
-Kernel posted_kernel(bool lets_next_in) {
-  const auto kernel = lets_next_in ? &peers_kernel_posted<true> : &peers_kernel_posted<false>;
-  return {reinterpret_cast<const void*>(kernel), kMaxThreadsEarly};
-}
 
 Kernel early_kernel(bool lets_next_in) {
   const auto kernel = lets_next_in ? &peers_kernel_early<true> : &peers_kernel_early<false>;

@@ -21,36 +21,14 @@ struct Source {
   std::uint64_t signal = 0;  ///< of the call
 };
 
-/// Pushes a root's run onto a stack and closes as many nodes as end with it. `top` is compared,
+/// kRun outputs side by side, from element e of the roots on; 0, or why a root did not arrive. A
+/// root is pushed onto a stack and then closes as many nodes as end with it; `top` is compared,
 /// never an index, so held is in registers.
 ///
 ///   ranks         0            1            2
 ///   roots of   [0,2) [2,3)  [3,4) [4,6)   [6,8)
 ///   closes       0     0      2     0       2
 ///   held[0]     01    01    (01)+(2+3)    ...    -> ((01)+(23)) + ((45)+(67))
-template <int kRun, int kDepth>
-DETGEMM_HD void push_root(float (&held)[kDepth][kRun], int& top, float (&value)[kRun], int closes) {
-  DETGEMM_PEERS_UNROLL
-  for (int level = kDepth - 1; level >= 0; --level) {
-    const bool pops = closes > 0 && level == top - 1;
-    DETGEMM_PEERS_UNROLL
-    for (int x = 0; x < kRun; ++x) {
-      if (pops) value[x] = arithmetic::add_rn(held[level][x], value[x]);
-    }
-    top -= pops ? 1 : 0;
-    closes -= pops ? 1 : 0;
-  }
-  DETGEMM_PEERS_UNROLL
-  for (int level = 0; level < kDepth; ++level) {
-    DETGEMM_PEERS_UNROLL
-    for (int x = 0; x < kRun; ++x) {
-      if (level == top) held[level][x] = value[x];
-    }
-  }
-  ++top;
-}
-
-/// kRun outputs side by side, from element e of the roots on; 0, or why a root did not arrive.
 template <int kRun, int kDepth, bool kMail, class Cta>
 DETGEMM_HD std::uint64_t join_run(const Job& j, const Cta& cta, std::int64_t e,
                                   const Source& source, float* sums) {
@@ -90,7 +68,26 @@ DETGEMM_HD std::uint64_t join_run(const Job& j, const Cta& cta, std::int64_t e,
     }
     DETGEMM_PEERS_UNROLL
     for (int i = 0; i < kAtOnce; ++i) {
-      if (first + i < j.nodes) push_root(held, top, value[i], j.closes[first + i]);
+      if (first + i >= j.nodes) continue;
+      int closes = j.closes[first + i];
+      DETGEMM_PEERS_UNROLL
+      for (int level = kDepth - 1; level >= 0; --level) {
+        const bool pops = closes > 0 && level == top - 1;
+        DETGEMM_PEERS_UNROLL
+        for (int x = 0; x < kRun; ++x) {
+          if (pops) value[i][x] = arithmetic::add_rn(held[level][x], value[i][x]);
+        }
+        top -= pops ? 1 : 0;
+        closes -= pops ? 1 : 0;
+      }
+      DETGEMM_PEERS_UNROLL
+      for (int level = 0; level < kDepth; ++level) {
+        DETGEMM_PEERS_UNROLL
+        for (int x = 0; x < kRun; ++x) {
+          if (level == top) held[level][x] = value[i][x];
+        }
+      }
+      ++top;
     }
   }
   DETGEMM_PEERS_UNROLL
@@ -119,19 +116,6 @@ DETGEMM_HD void* address(void* data, std::int64_t index, DType type) {
   return static_cast<std::byte*>(data) + index * output_bytes(type);
 }
 
-/// Applies the epilogue to the sums of kRun outputs, of which `at` is the first.
-template <int kRun>
-DETGEMM_HD void epilogue_of(const Job& j, const Output& at, float* sums) {
-  const GemmArguments& g = j.g;
-  DETGEMM_PEERS_UNROLL
-  for (int x = 0; x < kRun; ++x) {
-    const std::int64_t c_at = (at.row - j.first_row) * g.cs.row + (at.col + x) * g.cs.col;
-    const float c = g.epilogue.beta != 0.0F ? load_as_float(g.c, c_at, g.c_type) : 0.0F;
-    const float bias = g.epilogue.has_bias ? load_as_float(g.bias, at.col + x, g.bias_type) : 0.0F;
-    sums[x] = apply_epilogue(g.epilogue, sums[x], c, bias);
-  }
-}
-
 /// Applies the epilogue to the sums of kRun outputs and writes them into D and, where it is not
 /// null, at `packed`.
 template <int kRun, class Cta>
@@ -139,7 +123,13 @@ DETGEMM_HD void finish_run(const Job& j, const Cta& cta, std::int64_t e, float* 
                            void* packed) {
   const GemmArguments& g = j.g;
   const Output at = output_at(j, e);
-  epilogue_of<kRun>(j, at, sums);
+  DETGEMM_PEERS_UNROLL
+  for (int x = 0; x < kRun; ++x) {
+    const std::int64_t c_at = (at.row - j.first_row) * g.cs.row + (at.col + x) * g.cs.col;
+    const float c = g.epilogue.beta != 0.0F ? load_as_float(g.c, c_at, g.c_type) : 0.0F;
+    const float bias = g.epilogue.has_bias ? load_as_float(g.bias, at.col + x, g.bias_type) : 0.0F;
+    sums[x] = apply_epilogue(g.epilogue, sums[x], c, bias);
+  }
   cta.template store<kRun>(address(g.d, index_in_d(j, at), g.output), g.output, sums);
   if (packed != nullptr) cta.template store<kRun>(packed, g.output, sums);
 }

@@ -20,21 +20,11 @@ Grid choose(std::int64_t outputs_of_a_rank, int most_ctas, int most_threads) {
   return {static_cast<int>(ctas), static_cast<int>(threads)};
 }
 
-namespace {
-
-bool takes_runs_of_d(const Job& j) {
+bool takes_vectors(const Job& j) {
   const auto at = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16; };
   const std::int64_t size = j.g.output == DType::fp32 ? 4 : 2;
-  return j.g.n % 8 == 0 && j.g.ds.col == 1 && at(j.g.d) == 0 && j.g.ds.row * size % 16 == 0;
-}
-
-}  // namespace
-
-bool takes_vectors(const Job& j) {
-  bool all = takes_runs_of_d(j);
-  for (int i = 0; i < j.own; ++i) {
-    all = all && reinterpret_cast<std::uintptr_t>(j.root[j.first_own + i]) % 16 == 0;
-  }
+  bool all = j.g.n % 8 == 0 && j.g.ds.col == 1 && at(j.g.d) == 0 && j.g.ds.row * size % 16 == 0;
+  for (int i = 0; i < j.own; ++i) all = all && at(j.root[j.first_own + i]) == 0;
   return all;
 }
 
@@ -56,10 +46,9 @@ cudaError_t prepare() {
     }
   }
   for (const bool lets_next_in : {false, true}) {
-    for (const Kernel& one : {early_kernel(lets_next_in), posted_kernel(lets_next_in)}) {
-      const cudaError_t error = cudaFuncGetAttributes(&attributes, one.function);
-      if (error != cudaSuccess) return error;
-    }
+    const cudaError_t error =
+        cudaFuncGetAttributes(&attributes, early_kernel(lets_next_in).function);
+    if (error != cudaSuccess) return error;
   }
   return cudaSuccess;
 }
@@ -74,30 +63,25 @@ cudaError_t blank_roots(const Job& job, cudaStream_t stream) {
   return cudaSuccess;
 }
 
-cudaError_t enqueue(const Job& job, const Way& way, cudaStream_t stream) {
+cudaError_t enqueue(const Job& job, const Way& way, bool blank, cudaStream_t stream) {
   std::int64_t rows = 0;
   for (int r = 0; r < job.ranks; ++r) rows = std::max(rows, job.row[r + 1] - job.row[r]);
-  Job copy = job;
-  copy.vectors = takes_vectors(job);
+  const bool vectors = takes_vectors(job);
   const int waiting = most_waiting(job.closes, job.nodes);
-  const bool early = !job.posted && job.blank && copy.vectors && waiting <= kFlat;
-  Kernel chosen = job.posted ? posted_kernel(way.lets_next_in)
-                  : early    ? early_kernel(way.lets_next_in)
-                             : kernel(copy.vectors, waiting > kShallow);
-  // A thread of a posted call has two runs under way.
-  const std::int64_t outputs = rows * job.g.n / (job.posted ? 2 : 1);
-  const Grid grid = choose(outputs, way.most_ctas, chosen.threads);
+  const bool early = blank && vectors && waiting <= kFlat;
+  Kernel chosen = early ? early_kernel(way.lets_next_in) : kernel(vectors, waiting > kShallow);
+  const Grid grid = choose(rows * job.g.n, way.most_ctas, chosen.threads);
   chosen.threads = grid.threads;
+  Job copy = job;
   void* arguments[] = {&copy};
   const cudaError_t error = cuda::launch(chosen, grid.ctas, {stream, way.overlap}, arguments);
-  if (error != cudaSuccess || !job.blank || early || job.posted) return error;
+  if (error != cudaSuccess || !blank || early) return error;
   return blank_roots(job, stream);
 }
 
 std::string name(const Job& job) {
   const char* const way = job.pushed ? "push" : job.two_shot ? "two_shot" : "one_shot";
-  return "peers/" + std::string(way) + (job.posted ? "/posted" : "") +
-         (takes_vectors(job) ? "" : "/single");
+  return "peers/" + std::string(way) + (takes_vectors(job) ? "" : "/single");
 }
 
 }  // namespace detgemm::cuda::peers

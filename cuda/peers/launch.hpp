@@ -22,8 +22,6 @@ Kernel kernel(bool vectors, bool deep);
 /// one_shot that begins before its product has ended (early.hpp): for runs of outputs, and up to
 /// kFlat sums that wait. Under its wait the next kernel of the stream begins, or does not.
 Kernel early_kernel(bool lets_next_in);
-/// two_shot without a meeting (posted.hpp), for up to kFlat sums that wait.
-Kernel posted_kernel(bool lets_next_in);
 
 /// Whether the kernels that take runs of 8 outputs are fit for these arrays; roots that are in
 /// windows are.
@@ -54,9 +52,9 @@ struct Way {
 };
 
 /// Enqueues one call on the current device, of compute capability 8.0 and above. No allocation, no
-/// synchronisation; capturable, and a replay is a call of its own. Own roots that were blank before
-/// the product are so again after the call.
-cudaError_t enqueue(const Job& job, const Way& way, cudaStream_t stream);
+/// synchronisation; capturable, and a replay is a call of its own. `blank`: one_shot whose own
+/// roots were blank before the product, and are so again after the call.
+cudaError_t enqueue(const Job& job, const Way& way, bool blank, cudaStream_t stream);
 
 /// Makes this rank's own roots blank, on the stream.
 cudaError_t blank_roots(const Job& job, cudaStream_t stream);

@@ -7,10 +7,8 @@
 
 #if defined(__CUDA_ARCH__)
 #define DETGEMM_PEERS_UNROLL _Pragma("unroll")
-#define DETGEMM_PEERS_ROLLED _Pragma("unroll 1")
 #else
 #define DETGEMM_PEERS_UNROLL
-#define DETGEMM_PEERS_ROLLED
 #endif
 
 /// How the roots of one_shot travel: element e of a root in word e / 2 of that node's mail.

@@ -102,7 +102,7 @@ class EarlyRun {
   const std::map<std::string, PeerRun::Check>& checks() const { return checks_; }
 
  private:
-  static constexpr std::int64_t kRows = 24, kWidth = 512, kDepth = 2048;
+  static constexpr std::int64_t kRows = 8, kWidth = 512, kDepth = 2048;
   static constexpr int kInputs = 4, kWorkers = 8;
   static constexpr std::size_t kBytes = kRows * kWidth * 2, kScratch = std::size_t{64} << 20;
 
@@ -114,7 +114,7 @@ class EarlyRun {
     explicit Drawn(std::mt19937_64& random)
         : input(static_cast<int>(random() % kInputs)),
           rows(random() % 2 == 0 ? kRows : static_cast<std::int64_t>(1 + random() % kRows)),
-          two_shot(random() % 3 == 0) {}
+          two_shot(random() % 5 == 0) {}
   };
   /// A communicator, plans of its own and a stream, with an output for each call of a round.
   struct Side {

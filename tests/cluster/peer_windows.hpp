@@ -29,9 +29,6 @@ class AroundPeerWindow : public PeerWindow {
               RunInfo* info) const override {
     return inner_->join(stream, spec, join, info);
   }
-  std::size_t posted_bytes(const GemmSpec& spec, std::span<const LeafRange> nodes) const override {
-    return inner_->posted_bytes(spec, nodes);
-  }
   std::byte* take_blank_roots(std::size_t bytes) const noexcept override {
     return inner_->take_blank_roots(bytes);
   }

@@ -42,11 +42,6 @@ struct PeerJoin {
   /// ranks.
   enum class Way : std::int32_t { one_shot = 0, two_shot = 1, push = 2 };
   Way way = Way::one_shot;
-  /// two_shot without a meeting, whose roots are aligned to 16 bytes on all ranks: what travels
-  /// goes into places that the window has for it, a node's rows `posted_stride` bytes from the next
-  /// node's; see PeerWindow::posted_bytes.
-  bool posted = false;
-  std::size_t posted_stride = 0;
   std::span<const std::int64_t> rows;  ///< but one_shot: rank r joins rows [rows[r], rows[r + 1])
   bool rows_out = false;               ///< but one_shot: D and C are this rank's rows alone
   std::span<const LeafRange> nodes;    ///< of all ranks, in the order of the tree
@@ -89,17 +84,10 @@ class DETGEMM_API PeerWindow {
   /// whose kernels have noticed.
   virtual Status join(Stream stream, const GemmSpec& spec, const PeerJoin& join,
                       RunInfo* info) const = 0;
-  /// Bytes of the place for roots of others that join calls without a meeting, and of that for
-  /// their results; 0: such nodes are not joined so. The same on all ranks. Pure.
-  virtual std::size_t posted_bytes(const GemmSpec& /*spec*/,
-                                   std::span<const LeafRange> /*nodes*/) const {
-    return 0;
-  }
-  /// Memory of this rank alone where a product may write the roots of the next join that is
-  /// one_shot or posted, which then sends each element as soon as it is there; null where there is
-  /// none, or not `bytes` of it. The roots of a call are wholly in it, side by side, from its
-  /// beginning on, and that call is the next join. Where a call has taken it and no join followed,
-  /// there is none any more.
+  /// Memory of this rank alone where a product may write the roots of the next one_shot, which then
+  /// sends each element as soon as it is there; null where there is none, or not `bytes` of it. The
+  /// roots of a call are wholly in it, side by side, from its beginning on, and that call
+  /// is the next join. Where a call has taken it and no join followed, there is none any more.
   virtual std::byte* take_blank_roots(std::size_t /*bytes*/) const noexcept { return nullptr; }
   /// What has failed so far. Does not wait.
   virtual PeerFailure failure() const noexcept = 0;

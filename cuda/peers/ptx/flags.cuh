@@ -40,25 +40,6 @@ __device__ __forceinline__ uint4 ld_relaxed_gpu_v4_b32(const void* from) {
   return v;
 }
 
-/// Four values that other devices may store meanwhile, each on its own.
-__device__ __forceinline__ void ld_relaxed_sys_v4_b32(const void* from, std::uint32_t (&v)[4]) {
-  asm volatile("ld.relaxed.sys.global.v4.b32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
-               : "l"(from)
-               : "memory");
-}
-
-/// Values that other devices may load meanwhile, each on its own.
-__device__ __forceinline__ void st_relaxed_sys_v4_b32(void* to, const std::uint32_t (&v)[4]) {
-  asm volatile("st.relaxed.sys.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v[0]),
-               "r"(v[1]), "r"(v[2]), "r"(v[3])
-               : "memory");
-}
-__device__ __forceinline__ void st_relaxed_sys_v2_b32(void* to, const std::uint32_t (&v)[4]) {
-  asm volatile("st.relaxed.sys.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(v[0]), "r"(v[1])
-               : "memory");
-}
-
 /// 16 bytes in one access, of which no thread sees a part; 7.0 and above, PTX 8.4.
 __device__ __forceinline__ void st_relaxed_sys_b128(void* to, std::uint64_t low,
                                                     std::uint64_t high) {

@@ -151,7 +151,7 @@ TEST(CudaPeerCards, RanksThatGetNoWindows) {
   fake_cuda().peer_access = true;
   fake_cuda().out_of_memory = true;
   EXPECT_EQ(no_windows(options).substr(0, 60),
-            "rank 0 refuses: cuda: allocating a window of 2097152 bytes f");
+            "rank 0 refuses: cuda: allocating a window of 4194304 bytes f");
   fake_cuda().out_of_memory = false;
   fake_cuda().lost_writes = true;
   EXPECT_EQ(no_windows(options),

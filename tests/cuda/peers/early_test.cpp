@@ -12,9 +12,8 @@
 
 #include "tests/cuda/peers/host_cta.hpp"
 
-// one_shot (cuda/peers/early.hpp) and two_shot without a meeting (posted.hpp) that begin before
-// their product has stored all of a root, in the order that programmatic dependent launch allows at
-// worst:
+// one_shot that begins before its product has stored all of a root (cuda/peers/early.hpp), in the
+// order that programmatic dependent launch allows at worst:
 //
 //     product of e + 1 stores     when the kernel of e has ended
 //     kernel of e + 1 begins      when all CTAs of the kernel of e have let it in
@@ -63,11 +62,6 @@ struct EarlyRank {
 
 class Early {
  public:
-  explicit Early(bool posted = false) : posted_(posted) {
-    for (EarlyRank& rank : ranks_) {
-      if (posted) std::fill(rank.data.begin(), rank.data.end(), std::byte{0xff});
-    }
-  }
   /// How many calls of rank 1 have wrong bits.
   int run(PeerFault fault, int places, std::uint64_t patience_ms) {
     places_ = places;
@@ -140,14 +134,7 @@ class Early {
     job.host_word = &rank.host_word;
     job.mail_stride = 2048;
     job.odd_mail = 8192;
-    job.row[1] = posted_ ? 2 : kEarlyRows;
-    job.row[2] = kEarlyRows;
-    job.two_shot = job.posted = posted_;
-    job.blank = true;
-    job.vectors = call % 2 == 0;
-    job.posted_stride = 2048;
-    job.posted_results = 4096;
-    job.posted_odd = 8192;
+    job.row[1] = job.row[2] = kEarlyRows;
     job.owner[1] = 1;
     job.closes[1] = 1;
     for (int q = 0; q < kEarlyRanks; ++q) {
@@ -169,28 +156,22 @@ class Early {
         std::this_thread::sleep_for(std::chrono::microseconds(200));
       }
     };
-    posted_ ? run_posted_on_host(job, host) : run_early_on_host(job, host);
+    run_early_on_host(job, host);
     ++rank.ended[at];
   }
 
   std::array<EarlyRank, kEarlyRanks> ranks_;
-  const bool posted_;
   int places_ = 2;
   std::uint64_t patience_ms_ = 0;
 };
 
 TEST(CudaPeersEarly, BitsOfWholeRootsAndBlankOnesBehindThem) {
-  for (const bool posted : {false, true}) {
-    Early early(posted);
-    EXPECT_EQ(early.run(PeerFault::none, 2, 20'000), 0) << posted;
-    for (int r = 0; r < kEarlyRanks; ++r) {
-      EXPECT_EQ(early.rank(r).host_word, 0U) << "no rank gave up";
-      for (const EarlyRoot& root : early.rank(r).roots) {
-        for (const float x : root) ASSERT_EQ(std::bit_cast<std::uint32_t>(x), kBlank);
-      }
-      const auto& data = early.rank(r).data;
-      const auto left = std::count(data.begin(), data.end(), std::byte{0xff});
-      EXPECT_TRUE(!posted || left == static_cast<std::ptrdiff_t>(data.size())) << "blank places";
+  Early early;
+  EXPECT_EQ(early.run(PeerFault::none, 2, 20'000), 0);
+  for (int r = 0; r < kEarlyRanks; ++r) {
+    EXPECT_EQ(early.rank(r).host_word, 0U) << "no rank gave up";
+    for (const EarlyRoot& root : early.rank(r).roots) {
+      for (const float x : root) ASSERT_EQ(std::bit_cast<std::uint32_t>(x), kBlank);
     }
   }
 }
@@ -199,7 +180,6 @@ TEST(CudaPeersEarly, BitsOfWholeRootsAndBlankOnesBehindThem) {
 /// next call.
 TEST(CudaPeersEarly, PlantedFaultsMoveBits) {
   EXPECT_GT(Early().run(PeerFault::not_blanked, 2, 500), 0);
-  EXPECT_GT(Early(true).run(PeerFault::not_blanked, 2, 500), 0) << "without a meeting";
   EXPECT_GT(Early().run(PeerFault::none, 1, 500), 0) << "one place";
 }
 

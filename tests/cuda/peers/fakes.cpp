@@ -27,10 +27,10 @@ namespace {
 
 thread_local int current = 0;
 
-/// Kernels are told apart by addresses: 2 * vectors + deep, then the early ones and those without a
-/// meeting, of which the second lets the next one in.
-char kernels[8];
-constexpr int kEarly = 4, kPosted = 6;
+/// Kernels are told apart by addresses: 2 * vectors + deep, and the early ones, of which the second
+/// lets the next one in.
+char kernels[6];
+constexpr int kEarly = 4;
 
 std::mutex memory_mutex;
 std::map<void*, std::size_t> sizes;
@@ -56,15 +56,13 @@ void run_kernel(cuda::peers::Job job, int kernel, int ctas, int threads) {
     const auto pass = [&] {
       if (++passed == ctas) ++cuda.ahead;
     };
-    const bool at_end = !job.two_shot || job.posted || fault == PeerFault::no_second_wait;
+    const bool at_end = !job.two_shot || fault == PeerFault::no_second_wait;
     if (job.rank == 0 && !at_end) cta.passed = pass;
     if (job.rank == job.ranks - 1 && planted == PeerFault::no_second_wait) {
       cta.after_met = [] { wait_until_ahead(1); };
     }
     all.emplace_back([&job, kernel, cta, pass, at_end] {
-      if (kernel >= kPosted) {
-        run_posted_on_host(job, cta);
-      } else if (kernel >= kEarly) {
+      if (kernel >= kEarly) {
         run_early_on_host(job, cta);
       } else {
         run_on_host(job, kernel / 2 != 0, kernel % 2 != 0, cta);
@@ -117,9 +115,6 @@ Kernel kernel(bool vectors, bool deep) {
 }
 Kernel early_kernel(bool lets_next_in) {
   return {&test::kernels[test::kEarly + (lets_next_in ? 1 : 0)], kMaxThreadsEarly};
-}
-Kernel posted_kernel(bool lets_next_in) {
-  return {&test::kernels[test::kPosted + (lets_next_in ? 1 : 0)], kMaxThreadsEarly};
 }
 }  // namespace peers
 }  // namespace detgemm::cuda
@@ -266,10 +261,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   fake_cuda().most_ctas = std::max(fake_cuda().most_ctas.load(), ctas);
   ++fake_cuda().launches;
   fake_cuda().overlapping += config->numAttrs == 1 ? 1 : 0;
-  const int after = kernel - detgemm::test::kEarly;
-  fake_cuda().early += after >= 0 && job.blank ? 1 : 0;
-  fake_cuda().posted += job.posted ? 1 : 0;
-  fake_cuda().lets_next_in += after >= 0 && after % 2 == 1 ? 1 : 0;
+  fake_cuda().early += kernel >= detgemm::test::kEarly ? 1 : 0;
+  fake_cuda().lets_next_in += kernel > detgemm::test::kEarly ? 1 : 0;
   const int device = current;
   auto& stream = detgemm::test::stream_of(config->stream);
   const int counted = stream.recording() ? 0 : 1;

@@ -32,8 +32,7 @@ struct FakeCuda {
   std::atomic<PeerFault> fault{PeerFault::none};  ///< of rank 0, unless its comment says other
   /// Kernels of rank 0 that have read what they should not have, or would have with a fault.
   std::atomic<int> ahead{0};
-  std::atomic<int> launches{0}, overlapping{0}, early{0}, posted{0}, lets_next_in{0};
-  std::atomic<int> allocated{0}, opened{0};
+  std::atomic<int> launches{0}, overlapping{0}, early{0}, lets_next_in{0}, allocated{0}, opened{0};
   std::atomic<int> most_ctas{0};
   std::atomic<int> plain_copies{0};
   std::atomic<int> slow_device{-1};  ///< whose kernels begin late

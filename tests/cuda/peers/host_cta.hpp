@@ -11,7 +11,7 @@
 #include <functional>
 #include <thread>
 
-#include "cuda/peers/posted.hpp"
+#include "cuda/peers/early.hpp"
 #include "tests/cuda/peers/planted.hpp"
 
 /// CTAs of the kernels of peers on a host: a thread of the host is a CTA, whose threads are a loop.
@@ -78,33 +78,6 @@ struct HostCta : HostMachine {
     for (int i = 0; i < kRun; ++i) {
       std::atomic_ref<float>(to[i]).store(std::bit_cast<float>(cuda::peers::kBlank));
     }
-  }
-  void look_at(const void* from, std::uint32_t (&words)[4]) const {
-    auto* const at = static_cast<std::uint32_t*>(const_cast<void*>(from));
-    for (int i = 0; i < 4; ++i) {
-      words[i] = std::atomic_ref<std::uint32_t>(at[i]).load();
-      if (words[i] != cuda::peers::kBlank) continue;
-      if (fault == PeerFault::no_wait) words[i] = 0;
-      std::this_thread::sleep_for(std::chrono::microseconds(20));  // it will be looked at again
-    }
-  }
-  template <int kWords>
-  void put_words(void* to, const std::uint32_t (&words)[4]) const {
-    auto* const at = static_cast<std::uint32_t*>(to);
-    for (int i = 0; i < kWords; ++i) std::atomic_ref<std::uint32_t>(at[i]).store(words[i]);
-  }
-  void store_16(void* to, const std::uint32_t (&words)[4]) const { std::memcpy(to, words, 16); }
-  std::uint64_t hear(const cuda::peers::Job& j, std::uint64_t call) const {
-    using namespace cuda::peers;
-    std::uint64_t why = 0;
-    if (fault == PeerFault::no_wait || fault == PeerFault::not_blanked) return why;
-    for (int r = 0; r < j.ranks && why == 0; ++r) {
-      if (r == j.rank) continue;
-      const HostMachine& machine = *this;
-      why = wait_for(j, machine, &j.header[j.rank]->signal[place_of(call, 0)][r][0],
-                     signal_of(call, j.step), r);
-    }
-    return why;
   }
   void wait_for_earlier_work() const {
     if (product_ended) product_ended();
@@ -188,11 +161,6 @@ inline void run_on_host(const cuda::peers::Job& job, bool vectors, bool deep, Ho
   } else {
     deep ? run_call<1, kMaxWaiting>(job, cta) : run_call<1, kShallow>(job, cta);
   }
-}
-
-/// What the kernels do that cuda::peers::posted_kernel gives.
-inline void run_posted_on_host(const cuda::peers::Job& job, const HostCta& cta) {
-  cuda::peers::run_posted<cuda::peers::kFlat, true>(job, cta);
 }
 
 /// What the kernels do that cuda::peers::early_kernel gives.

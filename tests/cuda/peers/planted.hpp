@@ -19,7 +19,7 @@ enum class PeerFault : std::uint8_t {
   gone_between,    ///< two_shot: ends after the first meeting
   wrong_mail,      ///< one_shot: mail of odd calls lies where that of even calls does
   torn_word,       ///< one_shot: the signal is there before what it stands for
-  not_blanked,     ///< early calls: roots, and what was posted, stay where they are behind a call
+  not_blanked,     ///< early one_shot: its roots stay where they are behind a call
   // The rest need no timing.
   swapped_order,      ///< two roots of other ranks (one_shot: of its own) in each other's places
   rank_order,         ///< roots are added one after the other, and not as the tree says
@@ -33,9 +33,9 @@ inline void plant(PeerFault fault, cuda::peers::Job& job) {
   if (fault == PeerFault::swapped_order) {
     const int foreign = job.first_own == 0 ? job.own : 0;
     const int own = job.first_own;
-    // What one_shot and posted calls read of others lies under their numbers.
-    job.two_shot && !job.posted ? std::swap(job.root[foreign], job.root[job.nodes - 1])
-                                : std::swap(job.root[own], job.root[own + job.own - 1]);
+    // What one_shot reads of others lies in its mail under their numbers.
+    job.two_shot ? std::swap(job.root[foreign], job.root[job.nodes - 1])
+                 : std::swap(job.root[own], job.root[own + job.own - 1]);
   }
   if (fault == PeerFault::rank_order) {
     for (int i = 0; i < job.nodes; ++i) job.closes[i] = i == 0 ? 0 : 1;
