@@ -37,10 +37,11 @@ bool computes(Case& c, const GemmSpec& gemm) {
   return c.engine().supports(spec.gemm).ok();
 }
 
-/// Changes the spec to the first of some values, from a random one on, that the engine computes.
+/// Changes the spec to the first of some values that the engine computes. Contracts and cases begin
+/// with others, and no seed leaves one out.
 template <class Change, class T, std::size_t kCount>
 void change_to_one_of(Case& c, const std::array<T, kCount>& values, Change&& computed) {
-  const auto start = static_cast<std::size_t>(c.random().below(std::int64_t{kCount}));
+  const auto start = static_cast<std::size_t>((c.contract().digest() + c.index() / 3) % kCount);
   for (std::size_t i = 0; i < kCount; ++i) {
     if (computed(values[(start + i) % kCount])) return;
   }

@@ -137,7 +137,10 @@ void group_cuts(Case& c) {
   const std::int64_t unit = fold ? contract.reduction.leaf_k : contract.k_block;
   // In every second case segments have whole tiles, as those of padded samples have.
   const std::int64_t step = c.index() % 2 == 1 ? std::lcm(unit, std::int64_t{16}) : unit;
-  const std::int64_t m = c.random().between(2, 6), n = c.random().between(2, 7);
+  // In the others D's columns hold the rows of all groups, which begin off 16 bytes.
+  const bool in_columns = c.index() % 2 == 0;
+  const std::int64_t m = c.random().between(2, 6) | (in_columns ? 1 : 0);
+  const std::int64_t n = c.random().between(2, 7);
   constexpr int kCalls = 3;
   const std::size_t count = c.full() ? 7 : 3;
   const GemmSpec last_part = last_of_parts(c);
@@ -180,6 +183,11 @@ void group_cuts(Case& c) {
     }
     GroupedRequest request = x.request(c);
     request.options = groups.front().options;
+    if (in_columns) {
+      request.d_layout.side_by_side = false;
+      request.d_layout.layout.col_major = true;
+      request.d_layout.layout.ld_padding = 0;
+    }
     GemmSpec& spec = request.spec.gemm;
     spec.contract = last ? contract : c.with_output(DType::fp32);
     spec.continue_from_c = true;
