@@ -20,10 +20,11 @@ host_options=("${common_options[@]}" -DDETGEMM_ENABLE_KOKKOS=ON -DDETGEMM_BUILD_
 # One of the portable kernels' architectures stands for all, the oldest: each one more takes a minute
 # and a half. nvcc's own -O is for the host's half of a source alone, which no kernel is faster by.
 # Where no GPU will run the kernels, a sample of them is compiled, and the backend computes nothing.
-kernels=sample
-if nvidia-smi -L >/dev/null 2>&1; then kernels=all; fi
+kernels=sample portable=80
+# Launches of 9.0 overlap, and kernels compiled for 8.0 do not wait for those ahead of them.
+if nvidia-smi -L >/dev/null 2>&1; then kernels=all portable='80;90'; fi
 cuda_options=("${common_options[@]}" -DDETGEMM_ENABLE_KOKKOS=ON -DDETGEMM_CUDA_KERNELS=$kernels
-  -DDETGEMM_CUDA_PORTABLE_ARCHITECTURES=80 "-DCMAKE_CUDA_FLAGS_RELEASE=-O1 -DNDEBUG")
+  "-DDETGEMM_CUDA_PORTABLE_ARCHITECTURES=$portable" "-DCMAKE_CUDA_FLAGS_RELEASE=-O1 -DNDEBUG")
 # The demo needs neither tests nor benchmarks, and test.sh asks for both, whatever a folder has.
 with_tests=(-DDETGEMM_BUILD_TESTS=ON -DDETGEMM_BUILD_BENCH=ON)
 

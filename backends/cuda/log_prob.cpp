@@ -137,7 +137,7 @@ class Engine final : public LogProbEngine {
                                            {"saved_r", out.saved_r}});
     if (!device) return device.status();
     return said(log_prob::whole(view_of(logits), vocabulary, rows, out,
-                                {device->sms, device->major >= 9}, gpu::handle<Cuda>(stream)),
+                                {device->sms, device->has_wgmma()}, gpu::handle<Cuda>(stream)),
                 "launching a kernel of stored logits");
   }
 
@@ -164,7 +164,7 @@ class Engine final : public LogProbEngine {
     job.g = static_cast<std::uint16_t*>(g.data);
     job.to = strides_of(g, Op::none);
     job.columns = g.cols;
-    return said(log_prob::gradient(job, {gpu::handle<Cuda>(stream), device->major >= 9}),
+    return said(log_prob::gradient(job, {gpu::handle<Cuda>(stream), device->has_wgmma()}),
                 "launching a kernel of gradients of logits");
   }
 

@@ -34,6 +34,15 @@ Status check_roots(const Join& join, std::int64_t m, std::span<const ConstMatrix
                      std::to_string(n) + ", 1)");
     }
     if (root.data == nullptr) return invalid(what + ".data is null");
+    // Other ranks read the window, and would take what is there for other rows.
+    for (std::size_t node = 0; node < nodes; ++node) {
+      if (root.data != join.root_in_window(node)) continue;
+      if (node == i && join.takes_roots_in_window(m)) continue;
+      return invalid(what + ".data is place(m, " + std::to_string(node) +
+                     ") of the window: a call of " + std::to_string(m) +
+                     " rows reads it from what its own place(m, " + std::to_string(i) +
+                     ") says, or from memory outside of the window");
+    }
   }
   return {};
 }

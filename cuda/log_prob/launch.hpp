@@ -46,7 +46,7 @@ cudaError_t root(const Planes& nodes, std::int64_t vocabulary, const LogProbRows
 /// What a launch may use.
 struct Machine {
   int sms = 1;
-  bool is_sm90 = false;  ///< from 9.0 on there are clusters, and launches that overlap
+  bool is_sm90 = false;  ///< 9.0: there are clusters, and launches that overlap
 };
 /// The most columns and rows that `whole` takes.
 inline constexpr std::int64_t kMaxWholeVocabulary = 262144;

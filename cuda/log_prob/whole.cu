@@ -57,6 +57,7 @@ __global__ void __launch_bounds__(kWarps * 32, kEntropy || (k32 && !kAligned) ? 
   __shared__ arithmetic::LogNode nodes[kMaxChunks];
   const Cluster cluster;
   sm90::ptx::wait_for_earlier_work();
+  if (cluster.size > 1) cluster.sync();  // the first CTA's memory may be written from here on
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const std::int64_t row = blockIdx.x / cluster.size;

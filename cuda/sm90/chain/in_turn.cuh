@@ -60,7 +60,7 @@ __device__ __forceinline__ void run_consumer_in_turn(const SharedLayout<T>& shar
       cursor.skip(shape.k_blocks);
       continue;
     }
-    // Everything after the chain adds a group's place in a tile, which is that of both groups.
+    // The epilogue adds group * kBlocks * 64 to x0, but each group has all rows of its tile here.
     const int x0 = x_of<T>(shape, tile_x) - group * T::kBlocks * 64;
     const int y0 = y_of<T>(shape, tile_y);
     Accumulators<T> acc;  // (64 * kBlocks, kN)

@@ -292,11 +292,11 @@ struct Tiling {
                           : t.groups == 3 && t.n == 128;
   }
 
-  double time() const {
+  double time(bool activates) const {
     if (q.family == Family::leaves) return predicted_leaf_time(q, t, s, x, y, d.swapped);
     if (q.family == Family::realign) return predicted_realign_time(t, x, y, q.k, q.sms);
     Many one;
-    one.activates = q.activates;
+    one.activates = activates;
     return predicted_time(t, x, y, q.k, q.sms, d.swapped, 1, one) *
            (stores_fast() ? model.short_k : 1);
   }
@@ -373,12 +373,14 @@ Choice choose_in_place(const Question& q) {
       return;
     }
     c.why_not = tiling.why_not();
-    if (c.why_not == nullptr) c.time = tiling.time();
+    if (c.why_not == nullptr) c.time = tiling.time(q.activates);
   });
   choice.why_not = best.why_not;
   if (choice.why_not != nullptr) return choice;
-  choice.us = best.time;
-  choice.decision = Tiling(q, best.kernel, best.swapped).decision();
+  const Tiling tiling(q, best.kernel, best.swapped);
+  // Other families count no activation, and are compared by what is left.
+  choice.us = tiling.time(false);
+  choice.decision = tiling.decision();
   return choice;
 }
 

@@ -105,8 +105,8 @@ const char* why_not_groups(const GroupedArguments& p) {
   }
   // One map reads the rows of all groups, also where each group has one.
   if (!suits_tma(rows_of_all(p, a), p.all.k)) {
-    return "it reads the rows of all groups of A through TMA, which needs them at multiples of 16 "
-           "bytes and without overlap";
+    return "it reads the rows of all groups of A through TMA, which needs extents below 2^30 and "
+           "rows that do not overlap and begin at multiples of 16 bytes";
   }
   const std::int64_t tiles = (ceil_div(p.all.m, std::int64_t{16}) + 1) * p.groups;
   if (tiles >= kFp8MaxRows / ceil_div(p.all.n, std::int64_t{16})) {

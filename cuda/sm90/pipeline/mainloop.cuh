@@ -12,7 +12,7 @@ namespace detgemm::cuda::sm90 {
 inline constexpr std::uint32_t kGroupBarrier = 1;
 inline constexpr std::uint32_t kPartsBarrier = 4;
 inline constexpr std::uint32_t kStaggerBarrier = 5;
-/// Whose turn it is to start a stage: of group 0, and of group 1.
+/// Whose turn it is, of group 0 and of group 1: to start a stage, or a tile.
 inline constexpr std::uint32_t kTurnBarrier = 6;
 
 /// Accumulators of one consumer warp group: kBlocks blocks of 64 x kN, whose layout Wgmma

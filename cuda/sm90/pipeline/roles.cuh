@@ -25,8 +25,8 @@ __device__ __forceinline__ int warp_of_cta() {
   return __shfl_sync(0xffffffffU, threadIdx.x / 32, 0);
 }
 
-/// By thread 0. A stage is full after kFullArrivals, and empty when every consumer warp group of
-/// the cluster has read it.
+/// By thread 0. A stage is full after kFullArrivals, and empty when kReaders consumer groups have
+/// read it.
 template <class T>
 __device__ __forceinline__ void init_ring(const SharedLayout<T>& shared) {
   for (int s = 0; s < T::kStages; ++s) {

@@ -287,6 +287,33 @@ TEST(CudaPeers, PlacesOfRoots) {
   });
 }
 
+/// The window as other calls fill it: of another algorithm, and of another node.
+TEST(CudaPeers, ARootInAPlaceOfOtherCallsIsRefused) {
+  const Sample sample(kContract, 81, 70);
+  const auto shares = *Shares::even(sample.spec.contract, sample.spec.k, 2);
+  on_devices(2, [&](const std::shared_ptr<Transport>& transport) {
+    const auto communicator = *Communicator::create(transport, with_windows(std::size_t{1} << 20));
+    const auto sum_by = [&](Algorithm algorithm) {
+      return *TreeSum::create(communicator, peer_backend(), sample.spec, shares,
+                              Placement::replicated, algorithm);
+    };
+    const TreeSum two_shot = sum_by(Algorithm::two_shot), one_shot = sum_by(Algorithm::one_shot);
+    const Roots roots(sample, shares, transport->rank());
+    ASSERT_TRUE(roots.made) << roots.made.message();
+    const SampleOnDevice arrays(fake::device(), sample, {0, 0}, {0, sample.m});
+    const OwnStream stream(fake::device());
+    std::vector<ConstMatrix> views = roots.views;
+    for (auto& view : views) view.data = two_shot.place(sample.m, 0);
+    const auto run = [&](const TreeSum& sum) {
+      return sum.run(stream, sample.m, views, arrays.operands(sample), {}).message();
+    };
+    EXPECT_NE(run(one_shot).find("is place(m, 0) of the window"), std::string::npos);
+    if (views.size() > 1) {
+      EXPECT_NE(run(two_shot).find("roots[1].data is place(m, 0)"), std::string::npos);
+    }
+  });
+}
+
 /// one_shot begins before its product has ended where ranks have devices of their own and D takes
 /// vectors. Of the windows of a device one lets the next kernel in too.
 TEST(CudaPeers, EarlyOneShot) {

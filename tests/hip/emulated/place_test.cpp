@@ -87,11 +87,12 @@ TEST_F(HipPlace, NothingContinuedInPlaceStays) {
   }
 }
 
-/// With one leaf nothing but its products lies between them, and C may be added at the very end.
+/// With one leaf only its products are between them, and C may be added at the very end.
 TEST_F(HipPlace, AFewLeavesContinueInPlaceAsElsewhere) {
   const bool gfx942 = hip_backend().device().list().at(0).capability == "gfx942";
   const std::string own = gfx942 ? "cdna3" : "cdna2";
   for (const std::string& contract : {own + "/bf16/fold:64->fp32", own + "/fp16/chain->fp32"}) {
+    int compared = 0;
     for (const std::int64_t k : {40, 64, 130}) {
       conformance::Random random(k);
       conformance::Request request;
@@ -113,9 +114,12 @@ TEST_F(HipPlace, AFewLeavesContinueInPlaceAsElsewhere) {
         const auto got = conformance::run_once(hip_backend(), request);
         ASSERT_EQ(static_cast<bool>(apart), static_cast<bool>(got)) << got.status().message();
         ASSERT_TRUE(got || got.status().code() == Errc::unsupported) << got.status().message();
-        if (got) EXPECT_EQ(got->d, apart->d) << contract << ", k " << k << ", " << variant;
+        if (!got) continue;
+        ++compared;
+        EXPECT_EQ(got->d, apart->d) << contract << ", k " << k << ", " << variant;
       }
     }
+    EXPECT_GT(compared, 6) << contract;
   }
 }
 
