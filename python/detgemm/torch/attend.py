@@ -124,6 +124,8 @@ def attention(q, k, v, segments=None, *, scale=None, max_q=0, max_k=0):
            f"segments has the shape {tuple(segments.shape)} of {segments.dtype}: it must be S x 6 int32")
     refuse(segments.device != q.device, f"segments is on {segments.device} and q is on {q.device}")
     needed = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
-    scale = q.shape[3] ** -0.5 if scale is None else scale
-    check_factor("scale", scale)
+    if scale is None:
+        scale = q.shape[3] ** -0.5  # a symbol where an export has no shape
+    else:
+        check_factor("scale", scale)
     return attention_op(q, k, v, segments, float(scale), max_q, max_k, needed)[0]
