@@ -125,7 +125,8 @@ def test_a_layer_of_experts(form, tokens):
             gate_up[:, n // 2:n], gate_up[:, n + n // 2:] = gate_up[:, :n // 2], -gate_up[:, n:n + n // 2]
         if scaled:
             weights = [each for w in weights for each in map(torch.stack, zip(*(dt.quantize(part, 128, per=128) for part in w)))]
-        for seed, (first, count, top, result) in enumerate(((0, experts, 8 if tokens == 1 else 4, FP32), (0, experts, 1, dtype), (4, 8, 3, FP32)) * (4 if tokens == 1 else 1)):
+        cases = (0, experts, 8 if tokens == 1 else 4, FP32), (0, experts, 1, dtype), (4, 8, 3, FP32)
+        for seed, (first, count, top, result) in enumerate(cases * (4 if tokens == 1 else 1)):
             x, logits = bits((tokens, h), dtype, seed), bits((tokens, experts), dtype, seed + 100)
             if draw is cancelling:
                 x[:, h // 2:] = -x[:, :h // 2]

@@ -54,7 +54,7 @@ WRONG = {
     "dt.gemm: activation": (lambda: dt.gemm(SQUARE, SQUARE, FP32, activation=1), "activation is 1: it must be text or None"),
     "dt.gemm: bias": (lambda: dt.gemm(SQUARE, SQUARE, FP32, bias=[1.0]), "bias is a list: it must be a tensor"),
     "dt.gemm: out": (lambda: dt.gemm(SQUARE, SQUARE, FP32, out=[1.0]), "out is a list: it must be a tensor"),
-    "dt.gemm: no option": (lambda: dt.gemm(SQUARE, SQUARE, FP32, alhpa=2.0), "alhpa is no option: there are alpha, beta"),
+    "dt.gemm: no option": (lambda: dt.gemm(SQUARE, SQUARE, FP32, gamma=2.0), "gamma is no option: there are alpha, beta"),
     "dt.gemm: sparse": (lambda: dt.gemm(SQUARE.to_sparse(), SQUARE, FP32), "a is of the layout torch.sparse_coo: it must be a tensor with"),
     "dt.gemm: nested": (lambda: dt.gemm(torch.nested.nested_tensor([SQUARE], layout=torch.jagged), SQUARE, FP32), "a is nested: it must be"),
     "bmm: contract": (lambda: dt.bmm(SQUARE[None], SQUARE[None], 1), "contract is 1: it must be text such as"),

@@ -13,7 +13,8 @@ from vllm.utils.torch_utils import direct_register_custom_op
 from detgemm.torch import fused, rotary as turning
 from detgemm.torch.auditing import ROW_LOCAL
 
-ROW_LOCAL.update(dict.fromkeys(("gemma_rms_norm", "add_gemma_rms_norm"), "lanes ascending, tree over lanes"), gelu_mul="elements", turn_and_store=ROW_LOCAL["rotary_pair"])
+ROW_LOCAL.update(dict.fromkeys(("gemma_rms_norm", "add_gemma_rms_norm"), "lanes ascending, tree over lanes"), gelu_mul="elements",
+                 turn_and_store=ROW_LOCAL["rotary_pair"])
 library = torch.library.Library("detgemm_vllm", "FRAGMENT")
 
 
