@@ -405,7 +405,7 @@ def test_a_scale_may_change_under_compile():
       "weight": torch.zeros(50, 8).half()}, "policy.input is torch.float16: gradients of logits are bf16"),
     ({"valid": 51}, "valid is 51: it must be an integer from 1 to the 50 rows"), ({"vocab_start": 16}, "vocab_start is 16"),
     ({"bias": torch.zeros(3)}, r"bias has the shape \(3,\)"), ({"scale": -1.0}, "scale is -1.0"),
-    ({"alpha": float("nan")}, "alpha is nan: it must be a finite number"), ({"alpha": 1e39}, "alpha is 1e[+]39: it must be a finite number"),
+    ({"alpha": float("nan")}, "alpha is nan: it must be 0, or a finite number"), ({"alpha": 1e39}, "alpha is 1e[+]39: it must be 0, or a finite number"),
     ({"scale": 1e-50}, "scale is 1e-50: it must be finite and above zero"), ({"scale": 1e39}, "scale is 1e[+]39"),
     ({"valid": True}, "valid is True: it must be an integer"),
     ({"scale": torch.tensor([1.0, 0.0, 1.0])}, r"scale\[1\] is 0.000000: it must be finite and positive"),
