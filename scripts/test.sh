@@ -11,7 +11,7 @@
 #   --host       the host alone: 6
 #   --python     the Python package, with PyTorch and without: 6, beside other stages
 #   --vllm       the Python package inside of vLLM for CPUs: 2; without words one model and two controls, half a minute of a core
-#   --trainers   inside of Megatron Core, TRL and Accelerate, vLLM beside them: 2; without words two or three steps of each, 1.4 of a core
+#   --trainers   inside of Megatron Core, TRL and Accelerate, vLLM beside them: 2; without words a few steps of Megatron and TRL, 1.5 of a core
 #   --asan       what reads and writes memory, under AddressSanitizer and UBSan; without words half of it: 1
 #   --tsan       what is shared between threads, under ThreadSanitizer: 0.3
 #   --cuda       the CUDA component, with nvcc: 7 together with --hip; what needs a device is skipped with a reason
@@ -116,7 +116,7 @@ python_short=()
 if [ ${#wanted[@]} -eq 0 ]; then
   python_short=(--short)
   left_out "vllm: models but Qwen3, controls but norm and sampling, two ranks, refusals, the newest release" "they run where --vllm is named"
-  left_out "trainers: Accelerate, wrappers, data-parallel ranks, fused heads and controls of the loop" "they run where --trainers is named"
+  left_out "trainers: Accelerate, wrappers, several ranks, fused heads, supervised steps, the loop of vLLM and a trainer" "they run where --trainers is named"
 fi
 if [ -n "$python_stages" ] && { asked asan || asked tsan || asked cuda || asked hip; }; then
   (code=0

@@ -85,6 +85,7 @@ def test_the_order_of_rows_counts(alone):
     assert "decoder.layers.0.mlp.linear_fc1.weight" in other(alone["faulty:8"], alone["faulty:1"])
 
 
+@pytest.mark.long
 def test_two_ranks_have_the_bits_of_one(alone, two):
     for rank in range(2):
         for name, whole in alone["ours:8"].items():
@@ -94,6 +95,7 @@ def test_two_ranks_have_the_bits_of_one(alone, two):
     assert "losses" in stock and len(stock) >= 8
 
 
+@pytest.mark.long
 def test_a_fused_head_depends_on_neither_cut_nor_ranks(alone, two):
     """Head and loss as one operation, in another order than that of stored logits: near it, and not equal."""
     head, plain = alone["head:8"], alone["plain:8"]
@@ -103,6 +105,7 @@ def test_a_fused_head_depends_on_neither_cut_nor_ranks(alone, two):
     assert (head["losses"] - plain["losses"]).abs().max() < 1e-5 and "losses" in other(head, plain)
 
 
+@pytest.mark.long
 def test_the_loss_of_shards_has_the_bits_of_one(alone, two):
     """Infinities, a NaN, subnormals and cancellation; PyTorch's order of the sum is the control."""
     whole = alone["loss:ours"]

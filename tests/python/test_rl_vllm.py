@@ -24,6 +24,7 @@ def run(folder, *options):
     return done, json.loads((folder / "rows").read_text())
 
 
+@pytest.mark.long
 def test_the_divergence_is_zero(tmp_path):
     """In every step, after every reload, byte for byte; vLLM and PyTorch as they are differ in most log-probabilities."""
     done, rows = run(tmp_path, "--arms", "stock,ours", "--steps", "3")

@@ -42,6 +42,7 @@ def losses(found):
     return [each["loss"] for each in found["log"] if "loss" in each]
 
 
+@pytest.mark.long
 def test_supervised_steps(steps, tmp_path):
     """Near to PyTorch's losses, other weights than PyTorch's, the same in another process; what is outside is named."""
     ours, stock = steps["sft:ours"], steps["sft:stock"]
