@@ -213,7 +213,7 @@ void group_empty(Case& c) {
   if (!experts) return;
   Arrangement x;
   x.groups = {{0, {}}, {1, {}}, {0, {}}};
-  x.spare = 5;  // of nobody: must stay as they are
+  x.spare = 5;  // of no group: must stay as they are
   if (!same_rows(c, *experts, x, "groups without rows")) return;
   x.groups = {{0, {}}, whole_group(*experts, 0), {1, {}}, whole_group(*experts, 1), {0, {}}};
   if (!same_rows(c, *experts, x, "groups without rows between others")) return;

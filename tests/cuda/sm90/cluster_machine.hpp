@@ -149,7 +149,7 @@ struct ClusterMachine {
   }
   Barrier& barrier_of(int cta, std::uint32_t address) {
     auto& barriers = ctas[static_cast<std::size_t>(cta)].barriers;
-    if (!barriers.contains(address)) fail("a barrier that nobody has made");
+    if (!barriers.contains(address)) fail("a barrier that was not made");
     return barriers[address];
   }
   void settle(Barrier& b) {
@@ -257,7 +257,7 @@ inline std::string ClusterMachine::run(unsigned seed, int blocks, int groups) {
     }
     if (done == actors.size() && copies.empty()) return failure;
     if (able.empty() && copies.empty()) {
-      if (earlier_ended) return "nobody can go on";
+      if (earlier_ended) return "no thread can go on";
       earlier_ended = true;
       continue;
     }

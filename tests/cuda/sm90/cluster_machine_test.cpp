@@ -3,7 +3,7 @@
 
 // The kernel of chains in clusters of two and four, and of two tiles in turn, on the host: whatever
 // the CTAs' speeds and the order in which copies arrive, every wgmma reads the rows and blocks that
-// it should from its start to its end, every CTA comes to an end, and every output is stored.
+// it should from its start to its end, every CTA ends, and every output is stored.
 
 #include "tests/cuda/sm90/cluster_machine.hpp"
 
@@ -181,7 +181,7 @@ void expect_runs(const Case& c, int seeds) {
         << name(kG) << ", " << c.m << " x " << c.n << " x " << c.k << ", seed " << seed;
     early += machine.early_copies;
   }
-  // A C from which chains start is promised by nobody, and comes first.
+  // A C from which chains start is never promised, and is first.
   EXPECT_EQ(early > 0, (c.a_stable || c.b_stable) && !c.from_c) << "promises are made use of";
 }
 

@@ -99,7 +99,7 @@ TEST(Sm90Geometry, PlainOnesRun) {
   for (const Geometry& t : kPlainGeometries) expect_runs(t);
 }
 
-/// C comes in whole slabs, as many as fit a stage, in boxes that TMA can take.
+/// C is loaded in whole slabs, as many as fit a stage, in boxes that TMA can take.
 template <std::size_t kCount>
 void expect_c_fits(const std::array<Geometry, kCount>& geometries) {
   for (const Geometry& t : geometries) {

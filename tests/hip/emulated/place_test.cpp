@@ -55,7 +55,7 @@ TEST_F(HipPlace, OtherChipsContractsAreRefusedByName) {
       << status.message();
 }
 
-/// Without products nothing lies between the loads of C and the stores of D, which are one array.
+/// Without products nothing is between the loads of C and the stores of D, which are one array.
 TEST_F(HipPlace, NothingContinuedInPlaceStays) {
   const bool gfx942 = hip_backend().device().list().at(0).capability == "gfx942";
   const std::string own = gfx942 ? "cdna3" : "cdna2";
